@@ -1,0 +1,119 @@
+"""What a bound is made of: clock-free terms, their times on a device, and the reasons."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+CaptureRung = Literal["fake", "values", "real"]
+Binding = Literal["dram", "matrix"]
+
+
+@dataclass(frozen=True, slots=True)
+class Removed:
+    """Work or traffic that a naive count would include and this bound does not."""
+
+    what: str
+    """The tensor or operation."""
+    reason: str
+    matrix_flops: int = 0
+    dram_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class NodeCost:
+    """One row of the per-node table."""
+
+    name: str
+    op: str
+    einsum: str
+    """Extended einsum over named ranks, such as ``...i,oi->...o``; empty for a view."""
+    location: str
+    """Line of the reference."""
+    matrix_flops: int
+    vector_ops: int
+    precision: str
+    """Precision class of the contraction; empty where there is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Traffic:
+    """Demanded bytes of one distinct storage."""
+
+    tensor: str
+    """Name of the input or output; several names when they share the storage."""
+    direction: Literal["read", "write"]
+    bytes: int
+    declared_bytes: int
+    reason: str = ""
+    """Why fewer than declared, if so."""
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """One resource's time: ``amount / rate``."""
+
+    resource: str
+    """``dram``, ``matrix.bf16``, ``launch``, …"""
+    amount: float
+    unit: str
+    rate_per_s: float
+    time_ms: float
+    enters: Literal["t_sol", "t_attainable"]
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """The device-free part: what every correct implementation must do for one workload."""
+
+    matrix_flops: dict[str, int]
+    """Precision class → FLOPs (a multiply-add is 2)."""
+    vector_ops: int
+    dram_read_bytes: int
+    dram_write_bytes: int
+    intermediate_bytes: int
+    """Bytes of intermediates that ordinary fusion cannot avoid; for T_attainable only."""
+    launches: int
+    """Least dependent kernels of an ordinary implementation; for T_attainable only."""
+    nodes: tuple[NodeCost, ...]
+    traffic: tuple[Traffic, ...]
+    removed: tuple[Removed, ...]
+    unknown_ops: tuple[str, ...]
+    assumptions: tuple[str, ...]
+    precision: Literal["declared", "admitted"]
+    capture: CaptureRung
+    verified: bool
+
+    @property
+    def complete(self) -> bool:
+        return not self.unknown_ops
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """T_SOL of one workload on one device. Field names are the contract of ``solbench bound --json``."""
+
+    problem: str
+    workload: str
+    hardware: str
+    clock_mhz: float | None
+    t_sol_ms: float | None
+    """``None`` when incomplete; such a bound is never scored."""
+    t_attainable_ms: float | None
+    t_floor_ms: float | None
+    binding: Binding | None
+    matrix_flops: dict[str, int]
+    dram_read_bytes: int
+    dram_write_bytes: int
+    complete: bool
+    unknown_ops: tuple[str, ...]
+    capture: CaptureRung | None
+    verified: bool
+    precision: str
+    assumptions: tuple[str, ...]
+    seconds: float
+    """Time the derivation took."""
+    error: str | None = None
+    """Why there is no bound, with the line of the reference; ``None`` otherwise."""
+    terms: tuple[Term, ...] = ()
+    demand: Demand | None = field(default=None, repr=False)

@@ -1,0 +1,52 @@
+"""A device's peak rates, clock-free where a clock scales them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from solbench.errors import UnsupportedPrecision
+
+
+@dataclass(frozen=True, slots=True)
+class Hardware:
+    """One device. Rates per SM and clock are dense; a multiply-add is 2 FLOPs."""
+
+    name: str
+    title: str
+    sm_count: int
+    matrix_flops_per_sm_per_clk: dict[str, float]
+    """Tensor-core classes: fp64 tf32 bf16 fp16 fp8 nvfp4 int8."""
+    simt_flops_per_sm_per_clk: dict[str, float]
+    """fp32 and fp64 of the ordinary cores."""
+    clocks_mhz: dict[str, float]
+    """``locked``, ``base``, ``boost``, ``max``."""
+    default_clock: str
+    dram_bytes_per_s: float
+    l2_bytes: int
+    l2_bytes_per_s: float
+    shared_bytes_per_sm: int
+    register_bytes_per_sm: int
+    launch_floor_us: float
+    sources: dict[str, str] = field(repr=False)
+    """Key → where the number comes from."""
+    calibrated: bool = False
+    """Peaks are measured here, not a datasheet's: T_SOL is then an estimate and no strict bound."""
+
+    def clock_mhz(self, clock: str | float | None = None) -> float:
+        """The named clock, the given one in MHz, or the default."""
+        if isinstance(clock, int | float):
+            return float(clock)
+        return self.clocks_mhz[clock or self.default_clock]
+
+    def flops_per_s(self, precision: str, clock_mhz: float) -> float:
+        """Fastest unit for this class, whole device. Raises ``UnsupportedPrecision``."""
+        rate = max(
+            self.matrix_flops_per_sm_per_clk.get(precision, 0.0),
+            self.simt_flops_per_sm_per_clk.get(precision, 0.0),
+        )
+        if not rate:
+            known = sorted({*self.matrix_flops_per_sm_per_clk, *self.simt_flops_per_sm_per_clk})
+            raise UnsupportedPrecision(
+                f"{self.name} has no {precision} unit", remedy=f"It has: {', '.join(known)}."
+            )
+        return rate * self.sm_count * clock_mhz * 1e6
