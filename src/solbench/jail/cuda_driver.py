@@ -1,0 +1,123 @@
+"""The few calls of the CUDA driver that judge and worker need, through ctypes on ``libcuda.so.1``.
+
+Standard library only: the worker imports it beside untrusted code, where a binding package would be one more
+thing to trust. Every function works on the context that is current on the calling thread (torch's primary
+context once torch has touched the device) and raises ``CudaDriverError`` with the driver's own error name.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from functools import cache
+
+IPC_HANDLE_BYTES = 64
+IPC_BLOCK_BYTES = 2 << 20
+"""An IPC handle exports whole allocation blocks of this size; arenas are multiples of it."""
+
+_IPC_LAZY_ENABLE_PEER_ACCESS = 1
+_WAIT_VALUE_GEQ = 0
+
+
+class CudaDriverError(RuntimeError):
+    """A driver call failed; the message is ``function: CUDA_ERROR_NAME``."""
+
+
+class _IpcHandle(ctypes.Structure):
+    _fields_ = [("reserved", ctypes.c_byte * IPC_HANDLE_BYTES)]  # noqa: RUF012
+
+
+@cache
+def _library() -> ctypes.CDLL:
+    try:
+        library = ctypes.CDLL("libcuda.so.1")
+    except OSError as error:
+        raise CudaDriverError(f"libcuda.so.1: {error}") from error
+    _check(library, "cuInit", library.cuInit(0))
+    return library
+
+
+def _check(library: ctypes.CDLL, function: str, code: int) -> None:
+    if code == 0:
+        return
+    name = ctypes.c_char_p()
+    library.cuGetErrorName(code, ctypes.byref(name))
+    text = name.value.decode() if name.value else f"error {code}"
+    raise CudaDriverError(f"{function}: {text}")
+
+
+def _call(function: str, *arguments: object) -> None:
+    library = _library()
+    _check(library, function, getattr(library, function)(*arguments))
+
+
+def allocate(nbytes: int) -> int:
+    """Device address of a fresh allocation of ``nbytes``, its own IPC blocks."""
+    address = ctypes.c_uint64()
+    _call("cuMemAlloc_v2", ctypes.byref(address), ctypes.c_size_t(nbytes))
+    return address.value
+
+
+def free(address: int) -> None:
+    _call("cuMemFree_v2", ctypes.c_uint64(address))
+
+
+def export_handle(address: int) -> bytes:
+    """The 64-byte IPC handle of an allocation made by ``allocate``."""
+    handle = _IpcHandle()
+    _call("cuIpcGetMemHandle", ctypes.byref(handle), ctypes.c_uint64(address))
+    return bytes(handle)
+
+
+def open_handle(handle: bytes) -> int:
+    """Address in this process of an allocation exported by another one of the same user."""
+    address = ctypes.c_uint64()
+    _call(
+        "cuIpcOpenMemHandle_v2",
+        ctypes.byref(address),
+        _IpcHandle.from_buffer_copy(handle),
+        ctypes.c_uint(_IPC_LAZY_ENABLE_PEER_ACCESS),
+    )
+    return address.value
+
+
+def close_handle(address: int) -> None:
+    _call("cuIpcCloseMemHandle", ctypes.c_uint64(address))
+
+
+def stream_wait_value(stream: int, address: int, value: int) -> None:
+    """Make ``stream`` wait until the uint32 at ``address`` is at least ``value``."""
+    _call(
+        "cuStreamWaitValue32_v2",
+        ctypes.c_void_p(stream),
+        ctypes.c_uint64(address),
+        ctypes.c_uint32(value),
+        ctypes.c_uint(_WAIT_VALUE_GEQ),
+    )
+
+
+def stream_write_value(stream: int, address: int, value: int) -> None:
+    """Write a uint32 to ``address`` in stream order."""
+    _call(
+        "cuStreamWriteValue32_v2",
+        ctypes.c_void_p(stream),
+        ctypes.c_uint64(address),
+        ctypes.c_uint32(value),
+        ctypes.c_uint(0),
+    )
+
+
+def reset_persisting_l2() -> None:
+    """Return all persisting cache lines to normal, whoever set them."""
+    _call("cuCtxResetPersistingL2Cache")
+
+
+class DeviceBytes:
+    """A span of device memory that torch can view: ``torch.as_tensor(span, device=...)`` gives uint8."""
+
+    def __init__(self, address: int, nbytes: int) -> None:
+        self.__cuda_array_interface__ = {
+            "data": (address, False),
+            "shape": (nbytes,),
+            "typestr": "|u1",
+            "version": 3,
+        }
