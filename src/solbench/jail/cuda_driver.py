@@ -23,7 +23,7 @@ class CudaDriverError(RuntimeError):
 
 
 class _IpcHandle(ctypes.Structure):
-    _fields_ = [("reserved", ctypes.c_byte * IPC_HANDLE_BYTES)]  # noqa: RUF012
+    _fields_ = [("reserved", ctypes.c_byte * IPC_HANDLE_BYTES)]
 
 
 @cache
