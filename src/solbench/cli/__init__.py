@@ -1,0 +1,17 @@
+"""The command line: a thin face of the library, one file a command.
+
+Commands import what they need when they run, so that ``solbench --help`` is quick.
+"""
+
+from __future__ import annotations
+
+from solbench.cli import bound, check, eval, pack, schema  # noqa: F401 - they register themselves
+from solbench.cli._app import app
+from solbench.cli._console import ExitCode
+
+__all__ = ["ExitCode", "app", "main"]
+
+
+def main() -> None:
+    """Entry point of the ``solbench`` script."""
+    app()

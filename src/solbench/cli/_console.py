@@ -1,0 +1,90 @@
+"""Where output goes: data and tables on stdout, everything else on stderr."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from enum import IntEnum
+from typing import Any
+
+from rich.console import Console
+
+
+class ExitCode(IntEnum):
+    """What the process returns; `docs/cli.md` explains them to users."""
+
+    OK = 0
+    NO = 1
+    """The command worked and the answer is no: not passed, not valid, not complete."""
+    USAGE = 2
+    """Bad arguments or bad input files."""
+    ENVIRONMENT = 3
+    """A device, a jail layer, a compiler or an optional package is missing."""
+    INTERNAL = 4
+    """A bug of ours."""
+    INTERRUPTED = 130
+
+
+def out() -> Console:
+    """Console for results. Made anew each time, so that it follows a redirected stdout."""
+    return Console(file=sys.stdout, highlight=False, soft_wrap=False)
+
+
+def err() -> Console:
+    """Console for progress, notes and errors."""
+    return Console(file=sys.stderr, highlight=False, soft_wrap=False)
+
+
+def json_line(record: dict[str, Any]) -> str:
+    """One line of strict JSON: a NaN is an error, not a literal."""
+    return json.dumps(record, allow_nan=False, ensure_ascii=False)
+
+
+def emit(record: dict[str, Any]) -> None:
+    """Write one JSON line on stdout."""
+    sys.stdout.write(json_line(record) + "\n")
+    sys.stdout.flush()
+
+
+def note(message: str) -> None:
+    """One line on stderr for the person who watches."""
+    err().print(message, markup=False, style="dim")
+
+
+class Progress:
+    """Counts finished items; the no-op of a run that nobody watches."""
+
+    def advance(self, label: str = "") -> None:
+        """One more item is done; ``label`` names it."""
+
+
+class _RichProgress(Progress):
+    def __init__(self, bar: Any, task: Any) -> None:
+        self._bar = bar
+        self._task = task
+
+    def advance(self, label: str = "") -> None:
+        self._bar.update(self._task, advance=1, label=label)
+
+
+@contextmanager
+def progress(title: str, total: int | None) -> Iterator[Progress]:
+    """A bar on stderr that vanishes when done; nothing at all when stderr is no terminal."""
+    console = err()
+    if not console.is_terminal:
+        yield Progress()
+        return
+    from rich.progress import BarColumn, MofNCompleteColumn, SpinnerColumn, TextColumn
+    from rich.progress import Progress as RichBar
+
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=24),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[label]}", style="dim"),
+    )
+    with RichBar(*columns, console=console, transient=True) as bar:
+        yield _RichProgress(bar, bar.add_task(title, total=total, label=""))

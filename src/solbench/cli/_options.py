@@ -1,0 +1,58 @@
+"""Options that several commands share, so that they read the same everywhere."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from solbench.errors import InputError
+
+if TYPE_CHECKING:
+    from solbench.spec import Problem, Workload
+
+ProblemPath = Annotated[
+    Path, typer.Argument(metavar="PROBLEM", help="A problem folder, or its definition.json.")
+]
+Json = Annotated[bool, typer.Option("--json", help="JSON lines on stdout and nothing else there.")]
+Hardware = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="Hardware file to price on (see 'solbench hardware'); default: detected.",
+    ),
+]
+Workloads = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--workload",
+        metavar="UUID",
+        help="Only this workload; an unambiguous beginning will do. May be repeated.",
+    ),
+]
+OutFile = Annotated[
+    Path | None,
+    typer.Option("--out", metavar="FILE", help="Also append the records to this JSONL file."),
+]
+
+
+def select_workloads(problem: Problem, wanted: list[str] | None) -> tuple[Workload, ...]:
+    """The workloads whose uuid is, or alone begins with, each of ``wanted``; all if none is named."""
+    if not wanted:
+        return problem.workloads
+    return tuple(_find_workload(problem, name) for name in wanted)
+
+
+def _find_workload(problem: Problem, name: str) -> Workload:
+    exact = [each for each in problem.workloads if each.uuid == name]
+    matches = exact or [each for each in problem.workloads if each.uuid.startswith(name)]
+    if len(matches) == 1:
+        return matches[0]
+    known = ", ".join(each.uuid for each in (matches or problem.workloads)[:8])
+    raise InputError(
+        "no workload begins so" if not matches else "several workloads begin so",
+        file=problem.folder,
+        key=f"--workload {name}",
+        remedy=f"It has: {known}.",
+    )

@@ -1,0 +1,80 @@
+"""``solbench bound``: T_SOL of every workload of problems and modules, without a GPU."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from solbench.cli import _console
+from solbench.cli._app import app
+from solbench.cli._options import Hardware, Json, OutFile
+
+if TYPE_CHECKING:
+    from solbench.bound import Bound
+
+
+@app.command("bound")
+def bound_command(
+    paths: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="PATH...",
+            help="Problem folders, modules (Model, get_inputs, get_init_inputs), or folders of either.",
+        ),
+    ],
+    hardware: Hardware = None,
+    clock_mhz: Annotated[
+        float | None,
+        typer.Option(
+            "--clock", metavar="MHZ", min=1, help="Core clock; default: the highest it can reach."
+        ),
+    ] = None,
+    verify: Annotated[
+        bool,
+        typer.Option("--verify", help="Replay each graph in float64 against its reference."),
+    ] = False,
+    jobs: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="Processes; default: one a core.")
+    ] = None,
+    json_lines: Json = False,
+    out: OutFile = None,
+) -> None:
+    """Derive the speed-of-light bound of every workload.
+
+    A program that fails is a line with its error; the others go on.
+    Exit code 0 if every bound is complete, 1 if one is not.
+
+    Example: solbench bound examples --hardware h200
+    """
+    from solbench.bound import bound_lines, bound_record
+    from solbench.cli._hardware import resolve_hardware
+
+    bounds: list[Bound] = []
+    with ExitStack() as stack:
+        sink = stack.enter_context(out.open("a", encoding="utf-8")) if out else None
+        bar = stack.enter_context(_console.progress("deriving bounds", None))
+        lines = bound_lines(
+            paths,
+            hardware=resolve_hardware(hardware),
+            jobs=jobs,
+            clock_mhz=clock_mhz,
+            verify=verify,
+        )
+        for bound in lines:
+            bounds.append(bound)
+            record = bound_record(bound)
+            if sink is not None:
+                sink.write(_console.json_line(record) + "\n")
+                sink.flush()
+            if json_lines:
+                _console.emit(record)
+            bar.advance(bound.problem)
+    if not json_lines:
+        from solbench.report import bound_report
+
+        _console.out().print(bound_report(bounds))
+    if not all(bound.complete for bound in bounds):
+        raise typer.Exit(_console.ExitCode.NO)

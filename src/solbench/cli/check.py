@@ -1,0 +1,48 @@
+"""``solbench check``: are these files valid, and if not, what is wrong and where."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from solbench.cli import _console
+from solbench.cli._app import app
+from solbench.cli._options import Json
+
+
+@app.command("check")
+def check_command(
+    paths: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="PATH...",
+            help="Problem folders, definition, workload, solution or trace files, or trees of them.",
+        ),
+    ],
+    json_lines: Json = False,
+) -> None:
+    """Check files against the exchange formats, all problems in one pass.
+
+    Exit code 0 if there is no error (warnings are allowed), 1 otherwise.
+
+    Example: solbench check examples
+    """
+    from solbench.spec import check
+
+    findings = [finding for path in paths for finding in check(path)]
+    if json_lines:
+        for finding in findings:
+            _console.emit(_plain(asdict(finding)))
+    else:
+        from solbench.report import findings_report
+
+        _console.out().print(findings_report(findings))
+    if any(finding.severity == "error" for finding in findings):
+        raise typer.Exit(_console.ExitCode.NO)
+
+
+def _plain(record: dict[str, Any]) -> dict[str, Any]:
+    return {key: str(value) if isinstance(value, Path) else value for key, value in record.items()}

@@ -1,0 +1,154 @@
+"""Rich renderables of traces: pure functions, nothing is printed here. All fit 80 columns."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Any
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from solbench.report import _format as fmt
+from solbench.report._summary import Summary, distance, summarise
+from solbench.spec import Trace
+
+_EVIDENCE_CHARS = 200
+_LOG_LINES = 6
+
+
+def status_style(status: str) -> str:
+    """Colour of a verdict."""
+    return "green" if status == "PASSED" else "bold red"
+
+
+def _time_cell(trace: Trace) -> str:
+    timing = trace.solbench.timing if trace.solbench else None
+    if timing is None:
+        return fmt.ABSENT
+    interval = fmt.half_width(timing.ci_low_ms, timing.ci_high_ms, timing.median_ms)
+    return f"{fmt.duration(timing.median_ms)} {interval}".rstrip()
+
+
+def _row(trace: Trace) -> list[RenderableType]:
+    record = trace.solbench
+    status = trace.evaluation.status
+    return [
+        Text.assemble(
+            (fmt.short_uuid(trace.workload.uuid), "bold"), " ", fmt.axes(trace.workload.axes)
+        ),
+        Text(status.replace("_", " "), style=status_style(status)),
+        _time_cell(trace),
+        fmt.duration(record.t_sol_ms if record else None),
+        fmt.ratio(distance(trace)),
+        fmt.score(record.score if record else None),
+        (record.binding if record else None) or fmt.ABSENT,
+    ]
+
+
+def evaluation_table(traces: Sequence[Trace]) -> Table:
+    """One row a workload: verdict, time, bound, distance, score."""
+    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, expand=False)
+    table.add_column("workload", ratio=1, min_width=14)
+    table.add_column("status", min_width=7, max_width=10)
+    table.add_column("time", justify="right", no_wrap=True)
+    table.add_column("T_SOL", justify="right", no_wrap=True)
+    table.add_column("× SOL", justify="right", no_wrap=True)
+    table.add_column("score", justify="right", no_wrap=True)
+    table.add_column("binds", no_wrap=True)
+    for trace in traces:
+        table.add_row(*_row(trace))
+    return table
+
+
+def evaluation_report(traces: Sequence[Trace]) -> Group:
+    """Title, table, summary, then notes, flags and failures."""
+    summary = summarise(traces)
+    parts: list[RenderableType] = [_title(traces), evaluation_table(traces), summary_text(summary)]
+    parts += [Text(line, style="yellow") for line in note_lines(traces)]
+    parts += [failure_text(trace) for trace in traces if trace.evaluation.status != "PASSED"]
+    return Group(*parts)
+
+
+def _title(traces: Sequence[Trace]) -> Text:
+    first = traces[0]
+    where = first.evaluation.environment.hardware
+    return Text.assemble(
+        (first.definition, "bold"), " ← ", (first.solution, "bold"), f"   on {where}"
+    )
+
+
+def summary_text(summary: Summary) -> Text:
+    """The closing line of one evaluation."""
+    style = "green" if summary.passed == summary.workloads else "red"
+    text = Text.assemble((f"{summary.passed} of {summary.workloads} passed", style))
+    if summary.speedup is not None:
+        text.append(f" · {fmt.ratio(summary.speedup)} as fast as the reference")
+    score = "withheld" if summary.withheld else fmt.score(summary.score)
+    text.append(f" · score {score}")
+    if summary.baseline:
+        text.append(f" (baseline {summary.baseline})", style="dim")
+    return text
+
+
+def note_lines(traces: Sequence[Trace]) -> list[str]:
+    """Flags and missing scores, each once with the number of workloads that carry it."""
+    seen: dict[tuple[str, str], int] = defaultdict(int)
+    for trace in traces:
+        if trace.solbench is None:
+            continue
+        for flag in trace.solbench.flags:
+            seen[f"flag {flag.id}", flag.evidence] += 1
+        if trace.solbench.score is None and trace.evaluation.status == "PASSED":
+            seen["no score", trace.solbench.score_note] += 1
+    by_kind: dict[str, list[tuple[str, int]]] = defaultdict(list)
+    for (kind, text), count in seen.items():
+        by_kind[kind].append((text, count))
+    return [_note_line(kind, texts, len(traces)) for kind, texts in by_kind.items()]
+
+
+def _note_line(kind: str, texts: list[tuple[str, int]], workloads: int) -> str:
+    count = sum(number for _, number in texts)
+    where = "all workloads" if count == workloads else f"{count} of {workloads} workloads"
+    evidence = texts[0][0]
+    shown = evidence if len(evidence) <= _EVIDENCE_CHARS else evidence[: _EVIDENCE_CHARS - 1] + "…"
+    return f"{kind} ({where}): {shown}"
+
+
+def failure_text(trace: Trace) -> Text:
+    """Where one workload went wrong, and by how much."""
+    evaluation = trace.evaluation
+    text = Text.assemble(
+        ("✗ ", "bold red"),
+        (fmt.short_uuid(trace.workload.uuid), "bold"),
+        f" {evaluation.status}",
+    )
+    failure = trace.solbench.failure if trace.solbench else None
+    if failure:
+        text.append(f": {failure_sentence(failure)}")
+    for line in evaluation.log.strip().splitlines()[-_LOG_LINES:]:
+        text.append(f"\n    {line}", style="dim")
+    return text
+
+
+def failure_sentence(failure: dict[str, Any]) -> str:
+    """``output y at [3, 17]: expected 0.12, got 0.45; 12.5% of elements off``."""
+    parts = []
+    place = f"output {failure['output']}" if failure.get("output") is not None else ""
+    if failure.get("index") is not None:
+        place += f" at {list(failure['index'])}"
+    values = ", ".join(
+        f"{label} {_number(failure[key])}"
+        for key, label in (("expected", "expected"), ("got", "got"))
+        if failure.get(key) is not None
+    )
+    parts.append(": ".join(part for part in (place.strip(), values) if part))
+    if failure.get("share_off") is not None:
+        parts.append(f"{100 * failure['share_off']:.3g}% of elements off")
+    return "; ".join(part for part in parts if part)
+
+
+def _number(value: Any) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
