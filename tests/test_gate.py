@@ -1,0 +1,214 @@
+import math
+
+import pytest
+import torch
+
+from solbench.gate import (
+    CHUNK_ELEMENTS,
+    ErrorBudget,
+    budget_gate,
+    official_gate,
+    official_gate_all,
+)
+from solbench.spec._workload import Tolerance
+
+LOOSE = Tolerance()
+STRICT = Tolerance(max_atol=0.0, max_rtol=0.0, required_matched_ratio=1.0)
+
+
+def vector(*values: float, dtype: torch.dtype = torch.float32) -> torch.Tensor:
+    return torch.tensor(values, dtype=dtype)
+
+
+def test_an_element_on_the_edge_of_the_tolerance_matches():
+    tolerance = Tolerance(max_atol=0.5, max_rtol=0.25, required_matched_ratio=1.0)
+    # |2.5 - 4| = 1.5 = 0.5 + 0.25 * 4, all exact in binary
+    assert official_gate(vector(2.5), vector(4.0), tolerance).passed
+    assert not official_gate(vector(2.25), vector(4.0), tolerance).passed
+
+
+def test_relative_tolerance_is_of_the_reference_not_of_the_output():
+    tolerance = Tolerance(max_atol=0.0, max_rtol=0.5, required_matched_ratio=1.0)
+    assert not official_gate(vector(2.0), vector(1.0), tolerance).passed
+    assert official_gate(vector(1.0), vector(2.0), tolerance).passed
+
+
+@pytest.mark.parametrize(("off", "passes"), [(1, True), (2, False)])
+def test_the_matched_share_decides(off, passes):
+    reference = torch.ones(100)
+    output = reference.clone()
+    output[:off] = 2.0
+    result = official_gate(output, reference, LOOSE)
+    assert result.passed is passes
+    assert result.matched_ratio == pytest.approx(1 - off / 100)
+    assert result.share_off == pytest.approx(off / 100)
+
+
+def test_the_cap_fails_what_the_share_would_pass():
+    reference = torch.ones(1000)
+    output = reference.clone()
+    output[3] = 11.0
+    assert official_gate(output, reference, LOOSE).passed
+    capped = official_gate(output, reference, Tolerance(max_error_cap=5.0))
+    assert capped.status == "INCORRECT_NUMERICAL"
+    assert "cap" in capped.reason
+    assert capped.max_absolute_error == 10.0
+
+
+def test_a_failure_says_where_and_how_much():
+    reference = torch.arange(1.0, 13.0).reshape(3, 4)
+    output = reference.clone()
+    output[1, 2] = 0.0
+    output[2, 0] = 18.0
+    result = official_gate(output, reference, LOOSE, "y")
+    assert result.output == "y"
+    assert result.first is not None
+    assert result.first.index == (1, 2)
+    assert (result.first.expected, result.first.got) == (7.0, 0.0)
+    assert result.max_absolute_error == 9.0
+    assert result.max_relative_error == 1.0
+    assert result.share_off == pytest.approx(2 / 12)
+
+
+def test_the_first_difference_is_found_beyond_the_first_chunk():
+    reference = torch.ones(2, CHUNK_ELEMENTS)
+    output = reference.clone()
+    output[1, 5] = 3.0
+    result = official_gate(output, reference, STRICT)
+    assert result.first is not None
+    assert result.first.index == (1, 5)
+    assert result.matched_ratio == 1 - 1 / (2 * CHUNK_ELEMENTS)
+
+
+def test_shape_comes_before_dtype_and_both_before_numbers():
+    reference = torch.ones(2, 3)
+    assert official_gate(torch.ones(3, 2, dtype=torch.int8), reference, LOOSE).status == (
+        "INCORRECT_SHAPE"
+    )
+    assert official_gate(torch.ones(2, 3).double(), reference, LOOSE).status == "INCORRECT_DTYPE"
+    assert official_gate(torch.ones(1, 3), reference, LOOSE).status == "INCORRECT_SHAPE"
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
+def test_one_non_finite_element_fails_however_many_match(bad):
+    reference = torch.ones(100_000)
+    output = reference.clone()
+    output[7] = bad
+    result = official_gate(output, reference, LOOSE)
+    assert result.status == "INCORRECT_NUMERICAL"
+    assert result.first is not None
+    assert result.first.index == (7,)
+    assert (result.has_nan, result.has_inf) == (math.isnan(bad), math.isinf(bad))
+    assert result.reference_is_finite
+    assert math.isfinite(result.max_absolute_error)
+
+
+def test_equal_infinities_fail_and_are_the_references_fault():
+    both = vector(1.0, -math.inf)
+    result = official_gate(both, both.clone(), LOOSE)
+    assert not result.passed
+    assert not result.reference_is_finite
+
+
+def test_matching_negative_infinities_pass_where_allowed():
+    tolerance = Tolerance(allow_negative_inf=True)
+    both = vector(1.0, -math.inf)
+    assert official_gate(both, both.clone(), tolerance).passed
+    one_sided = official_gate(vector(1.0, 2.0), both, tolerance)
+    assert not one_sided.passed
+    assert one_sided.reference_is_finite
+    assert not official_gate(vector(1.0, math.inf), vector(1.0, math.inf), tolerance).passed
+
+
+def test_all_zeros_fail_even_within_the_absolute_tolerance():
+    reference = torch.full((10,), 0.005)
+    result = official_gate(torch.zeros(10), reference, LOOSE)
+    assert not result.passed
+    assert "all zeros" in result.reason
+    assert official_gate(torch.zeros(10), torch.zeros(10), LOOSE).passed
+
+
+def test_zero_tolerance_never_yields_nan():
+    result = official_gate(torch.zeros(4), torch.zeros(4), STRICT)
+    assert result.passed
+    assert result.max_relative_error == 0.0
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float8_e4m3fn, torch.int64, torch.bool])
+def test_every_type_is_compared_in_float32(dtype):
+    reference = torch.tensor([1.0, 0.0, 1.0]).to(dtype)
+    assert official_gate(reference.clone(), reference, STRICT).passed
+    assert not official_gate(torch.tensor([1.0, 1.0, 1.0]).to(dtype), reference, STRICT).passed
+
+
+def test_packed_four_bit_codes_are_unpacked():
+    # 0x42: low nibble 2 is 1.0, high nibble 4 is 2.0; 0xC2 negates the high one
+    reference = torch.tensor([0x42], dtype=torch.uint8).view(torch.float4_e2m1fn_x2)
+    output = torch.tensor([0xC2], dtype=torch.uint8).view(torch.float4_e2m1fn_x2)
+    result = official_gate(output, reference, STRICT)
+    assert result.max_absolute_error == 4.0
+    assert result.matched_ratio == 0.5
+    assert result.first is not None
+    assert (result.first.expected, result.first.got) == (2.0, -2.0)
+
+
+def test_empty_and_scalar_outputs():
+    assert official_gate(torch.empty(0, 3), torch.empty(0, 3), STRICT).passed
+    result = official_gate(torch.tensor(1.0), torch.tensor(2.0), STRICT)
+    assert result.first is not None
+    assert result.first.index == ()
+
+
+def test_of_several_outputs_the_first_failing_one_is_reported():
+    good, bad = torch.ones(3), torch.tensor([1.0, 1.0, 9.0])
+    result = official_gate_all({"a": good, "b": bad}, {"a": good, "b": good}, LOOSE)
+    assert result.output == "b"
+    errors = official_gate_all({"a": good + 0.005, "b": good}, {"a": good, "b": good}, LOOSE)
+    assert errors.passed
+    assert errors.max_absolute_error == pytest.approx(0.005, rel=1e-4)
+
+
+class TestBudget:
+    oracle = torch.tensor([1.0, 2.0, 4.0], dtype=torch.float64)
+
+    def test_twice_the_references_rms_error_is_allowed(self):
+        reference = (self.oracle + 1e-3).float()
+        assert budget_gate((self.oracle + 1.9e-3).float(), reference, self.oracle).passed
+        over = budget_gate((self.oracle + 2.1e-3).float(), reference, self.oracle)
+        assert not over.passed
+        assert "RMS" in over.reason
+
+    def test_one_large_error_fails_and_is_located(self):
+        reference = (self.oracle + 1e-3).float()
+        output = reference.clone()
+        output[2] = 4.0 + 4.5e-3
+        result = budget_gate(output, reference, self.oracle, ErrorBudget(rms_multiplier=100))
+        assert not result.passed
+        assert result.first is not None
+        assert result.first.index == (2,)
+
+    def test_an_exact_reference_leaves_one_ulp(self):
+        reference = self.oracle.float()
+        ulp = torch.finfo(torch.float32).eps
+        assert budget_gate(reference * (1 + ulp), reference, self.oracle).passed
+        assert not budget_gate(reference * (1 + 4 * ulp), reference, self.oracle).passed
+
+    def test_lower_precision_fails(self):
+        torch.manual_seed(0)
+        oracle = torch.randn(1000, dtype=torch.float64)
+        reference = oracle.float()
+        assert not budget_gate(reference.bfloat16().float(), reference, oracle).passed
+
+    def test_integers_must_be_equal(self):
+        ints = torch.tensor([1, 2, 3])
+        assert budget_gate(ints.clone(), ints, ints.double()).passed
+        assert not budget_gate(torch.tensor([1, 2, 4]), ints, ints.double()).passed
+
+    def test_nan_only_where_the_oracle_has_it(self):
+        oracle = torch.tensor([math.nan, 1.0], dtype=torch.float64)
+        reference = oracle.float()
+        assert budget_gate(reference.clone(), reference, oracle).passed
+        result = budget_gate(vector(math.nan, math.nan), reference, oracle)
+        assert not result.passed
+        assert result.first is not None
+        assert result.first.index == (1,)
