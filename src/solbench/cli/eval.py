@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from enum import StrEnum
 from pathlib import Path
@@ -16,7 +16,7 @@ from solbench.cli._options import Hardware, Json, OutFile, ProblemPath, Workload
 from solbench.errors import InputError
 
 if TYPE_CHECKING:
-    from solbench.spec import Problem, Solution, Trace, Workload
+    from solbench.spec import Problem, Solution, Trace
 
 
 class Mode(StrEnum):

@@ -1,0 +1,24 @@
+"""What people see: terminal tables and a results page, all pure functions of traces and bounds."""
+
+from __future__ import annotations
+
+from solbench.report._bounds import bound_report, bound_table, findings_report
+from solbench.report._page import html_page
+from solbench.report._roofline import roofline_svg
+from solbench.report._summary import Summary, by_solution, distance, summarise
+from solbench.report._tables import evaluation_report, evaluation_table, overview_table
+
+__all__ = [
+    "Summary",
+    "bound_report",
+    "bound_table",
+    "by_solution",
+    "distance",
+    "evaluation_report",
+    "evaluation_table",
+    "findings_report",
+    "html_page",
+    "overview_table",
+    "roofline_svg",
+    "summarise",
+]

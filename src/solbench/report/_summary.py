@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from solbench.score import ScoreResult, failed, geometric_mean, problem_score
 from solbench.spec import Trace
 
 
@@ -21,7 +21,8 @@ class Summary:
     distance: float | None
     """Geometric mean of time / T_SOL over those with both."""
     score: float | None
-    """Mean over workloads, a failed one counts 0; ``None`` where a passed one has no score."""
+    """See ``solbench.score.problem_score``."""
+    score_note: str
     withheld: bool
     """A workload was faster than its bound, so the score is withheld until reviewed."""
     baseline: str
@@ -35,43 +36,42 @@ def distance(trace: Trace) -> float | None:
     return record.timing.median_ms / record.t_sol_ms
 
 
-def geometric_mean(values: Iterable[float]) -> float | None:
-    """``None`` of nothing; values must be positive."""
-    logs = [math.log(value) for value in values if value > 0]
-    return math.exp(sum(logs) / len(logs)) if logs else None
-
-
 def summarise(traces: Sequence[Trace]) -> Summary:
     """Aggregates of one solution's traces on one problem (FORMATS: a failed workload counts 0)."""
     passed = [trace for trace in traces if trace.evaluation.status == "PASSED"]
     speedups = [t.evaluation.performance.speedup_factor for t in passed if t.evaluation.performance]
     baselines = {t.solbench.baseline for t in traces if t.solbench and t.solbench.baseline}
+    score = problem_score([_score_result(trace) for trace in traces])
     return Summary(
         definition=traces[0].definition,
         solution=traces[0].solution,
         workloads=len(traces),
         passed=len(passed),
-        speedup=geometric_mean(speedups),
-        distance=geometric_mean(d for d in map(distance, passed) if d is not None),
-        score=_problem_score(traces),
-        withheld=any(_has_flag(trace, "faster_than_bound") for trace in traces),
+        speedup=_mean(speedups),
+        distance=_mean([d for d in map(distance, passed) if d is not None]),
+        score=score.score,
+        score_note=score.note,
+        withheld=score.withheld,
         baseline=", ".join(sorted(baselines)),
     )
 
 
-def _problem_score(traces: Sequence[Trace]) -> float | None:
-    total = 0.0
-    for trace in traces:
-        if trace.evaluation.status != "PASSED":
-            continue
-        if trace.solbench is None or trace.solbench.score is None:
-            return None
-        total += trace.solbench.score
-    return total / len(traces)
+def _mean(values: Sequence[float]) -> float | None:
+    """Geometric mean, or ``None`` where nothing was measured."""
+    return geometric_mean(values) if values else None
 
 
-def _has_flag(trace: Trace, flag_id: str) -> bool:
-    return trace.solbench is not None and any(f.id == flag_id for f in trace.solbench.flags)
+def _score_result(trace: Trace) -> ScoreResult:
+    """The trace's score in the terms of ``solbench.score``."""
+    record = trace.solbench
+    if trace.evaluation.status != "PASSED":
+        return failed(trace.evaluation.status)
+    if record is None or record.t_sol_ms is None:
+        return ScoreResult(None, "the bound is not complete", "no_bound")
+    if record.score is not None:
+        return ScoreResult(record.score, record.score_note, "scored")
+    faster = any(flag.id == "faster_than_bound" for flag in record.flags)
+    return ScoreResult(None, record.score_note, "faster_than_bound" if faster else "saturated")
 
 
 def by_solution(traces: Iterable[Trace]) -> dict[tuple[str, str], list[Trace]]:

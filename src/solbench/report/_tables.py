@@ -152,3 +152,23 @@ def failure_sentence(failure: dict[str, Any]) -> str:
 
 def _number(value: Any) -> str:
     return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def overview_table(summaries: Sequence[Summary]) -> Table:
+    """One row a solution, for many problems at once."""
+    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, expand=False)
+    table.add_column("problem", ratio=1, min_width=16, overflow="fold")
+    table.add_column("solution", ratio=1, min_width=12, overflow="fold")
+    for name in ("passed", "× reference", "× T_SOL", "score"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for summary in summaries:
+        style = "green" if summary.passed == summary.workloads else "bold red"
+        table.add_row(
+            summary.definition,
+            summary.solution,
+            Text(f"{summary.passed}/{summary.workloads}", style=style),
+            fmt.ratio(summary.speedup),
+            fmt.ratio(summary.distance),
+            "withheld" if summary.withheld else fmt.score(summary.score),
+        )
+    return table
