@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from solbench.errors import UnsupportedPrecision
+from solbench.errors import InputError, UnsupportedPrecision
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,24 +19,43 @@ class Hardware:
     simt_flops_per_sm_per_clk: dict[str, float]
     """fp32 and fp64 of the ordinary cores."""
     clocks_mhz: dict[str, float]
-    """``locked``, ``base``, ``boost``, ``max``."""
+    """``locked``, ``datasheet``, ``boost``, ``max``: those that the device's file gives."""
     default_clock: str
     dram_bytes_per_s: float
     l2_bytes: int
+    """The last cache before memory."""
     l2_bytes_per_s: float
     shared_bytes_per_sm: int
+    """The whole array that L1 and shared memory divide among themselves."""
     register_bytes_per_sm: int
     launch_floor_us: float
     sources: dict[str, str] = field(repr=False)
     """Key → where the number comes from."""
     calibrated: bool = False
     """Peaks are measured here, not a datasheet's: T_SOL is then an estimate and no strict bound."""
+    tensor_memory_bytes_per_sm: int = 0
+    one_unit: bool = False
+    """Matrix and SIMT rates belong to the same unit (a CPU's vector units): they never add."""
+
+    @property
+    def on_chip_bytes(self) -> int:
+        """What all SMs hold beside the last cache: shared memory, registers, tensor memory."""
+        per_sm = (
+            self.shared_bytes_per_sm + self.register_bytes_per_sm + self.tensor_memory_bytes_per_sm
+        )
+        return self.sm_count * per_sm
 
     def clock_mhz(self, clock: str | float | None = None) -> float:
-        """The named clock, the given one in MHz, or the default."""
+        """The named clock, the given one in MHz, or the default. Raises ``InputError``."""
         if isinstance(clock, int | float):
             return float(clock)
-        return self.clocks_mhz[clock or self.default_clock]
+        name = clock or self.default_clock
+        if name not in self.clocks_mhz:
+            raise InputError(
+                f"{self.name} has no clock named {name!r}",
+                remedy=f"It has: {', '.join(self.clocks_mhz)}; a number is taken as MHz.",
+            )
+        return self.clocks_mhz[name]
 
     def flops_per_s(self, precision: str, clock_mhz: float) -> float:
         """Fastest unit for this class, whole device. Raises ``UnsupportedPrecision``."""
