@@ -5,7 +5,17 @@ Commands import what they need when they run, so that ``solbench --help`` is qui
 
 from __future__ import annotations
 
-from solbench.cli import bound, check, eval, pack, report, schema  # noqa: F401 - they register themselves
+from solbench.cli import (  # noqa: F401 - commands register themselves when imported
+    bound,
+    calibrate,
+    check,
+    doctor,
+    eval,
+    hardware,
+    pack,
+    report,
+    schema,
+)
 from solbench.cli._app import app
 from solbench.cli._console import ExitCode
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from solbench.cli import _console
+from solbench.errors import DeviceError
 
 FALLBACK = "h200"
 """Priced on when no device is named or found: bounds are then for a data-centre GPU, not this machine."""
@@ -14,7 +15,10 @@ def resolve_hardware(name: str | None) -> str:
         return name
     from solbench.hardware import detect_hardware
 
-    found = detect_hardware()
+    try:
+        found = detect_hardware()
+    except DeviceError:
+        found = None
     if found is None:
         _console.note(f"note: no known GPU here; pricing on {FALLBACK} (choose with --hardware)")
         return FALLBACK

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from solbench.report._bounds import bound_report, bound_table, findings_report
+from solbench.report._hardware import calibration_report, hardware_report, hardware_table
 from solbench.report._page import html_page
 from solbench.report._roofline import roofline_svg
 from solbench.report._summary import Summary, by_solution, distance, summarise
@@ -13,10 +14,13 @@ __all__ = [
     "bound_report",
     "bound_table",
     "by_solution",
+    "calibration_report",
     "distance",
     "evaluation_report",
     "evaluation_table",
     "findings_report",
+    "hardware_report",
+    "hardware_table",
     "html_page",
     "overview_table",
     "roofline_svg",
