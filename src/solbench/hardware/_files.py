@@ -162,13 +162,12 @@ def _check(parsed: HardwareFile, path: Path) -> None:
 
 
 def _check_datasheet(parsed: HardwareFile, rate: DatasheetRate, path: Path) -> None:
-    table: dict[str, float] = {
-        **(
-            parsed.matrix_flops_per_sm_per_clk
-            if rate.unit == "matrix"
-            else parsed.simt_flops_per_sm_per_clk
-        )
-    }
+    device = device_of(parsed)
+    table = (
+        device.matrix_flops_per_sm_per_clk
+        if rate.unit == "matrix"
+        else device.simt_flops_per_sm_per_clk
+    )
     tflops = table.get(rate.precision, 0.0) * parsed.sm_count * rate.clock_mhz * 1e6 / 1e12
     if abs(tflops / rate.tflops - 1) > DATASHEET_AGREEMENT:
         raise InputError(

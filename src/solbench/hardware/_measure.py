@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from time import perf_counter
-from typing import Protocol
+from typing import Any, Protocol
 
 import torch
 
@@ -132,16 +132,16 @@ class EventStopwatch:
         return max(long - short, 0.0) / self.QUEUE
 
     def _queued_s(self, call: Call, count: int) -> float:
-        start = torch.cuda.Event(enable_timing=True)
-        end = torch.cuda.Event(enable_timing=True)
-        with torch.cuda.device(self._device):
-            torch.cuda._sleep(self.SLEEP_CYCLES)
+        cuda: Any = torch.cuda  # torch leaves events and _sleep untyped
+        start, end = cuda.Event(enable_timing=True), cuda.Event(enable_timing=True)
+        with cuda.device(self._device):
+            cuda._sleep(self.SLEEP_CYCLES)
             start.record()
             for _ in range(count):
                 call()
             end.record()
-            torch.cuda.synchronize()
-        return start.elapsed_time(end) * 1e-3
+            cuda.synchronize()
+        return float(start.elapsed_time(end)) * 1e-3
 
 
 def measure(subject: Subject, device: torch.device, watch: Stopwatch, plan: Plan) -> Calibration:
