@@ -3,7 +3,8 @@
     SolBenchError
     ├── InputError                 what the user gave is wrong; names file, key and remedy
     │   ├── SpecError              a definition, workload, solution or trace file
-    │   │   └── AxisError          an axis expression or its value
+    │   │   ├── AxisError          an axis expression or its value
+    │   │   └── SpecErrors         several of them, found in one pass
     │   ├── UnknownHardware        no such device file
     │   ├── UnsupportedPrecision   the device lacks this precision class
     │   └── MissingExtra           an optional dependency is not installed
@@ -20,6 +21,7 @@ Failures of a *submission* are not exceptions: they are verdicts (see ``solbench
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 
@@ -63,6 +65,14 @@ class SpecError(InputError):
 
 class AxisError(SpecError):
     """An axis expression cannot be evaluated; ``key`` names the axis."""
+
+
+class SpecErrors(SpecError):
+    """Several problems found in one pass; ``errors`` holds each, the message one a line."""
+
+    def __init__(self, errors: Sequence[SpecError]) -> None:
+        self.errors = tuple(errors)
+        super().__init__("\n".join(str(error) for error in errors))
 
 
 class UnknownHardware(InputError):

@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+import re
+from collections.abc import Iterator
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+
+from solbench.spec._axes import LARGEST_SIZE, axis_problems
+from solbench.spec._dtypes import DTYPES, dtype_remedy
+from solbench.spec._problems import FieldProblem, refuse_if
+
+_SIZE_TEXT = re.compile(r"[1-9][0-9]{0,17}")
 
 
 class _Exchanged(BaseModel):
     """Base of every exchanged model: immutable; unknown keys are kept and warned about by the loader."""
 
-    model_config = ConfigDict(frozen=True, extra="allow", protected_namespaces=())
+    model_config = ConfigDict(
+        frozen=True, extra="allow", protected_namespaces=(), allow_inf_nan=False
+    )
 
 
 class ConstAxis(_Exchanged):
     type: Literal["const"]
-    value: int = Field(gt=0)
+    value: int = Field(gt=0, le=LARGEST_SIZE)
     description: str | None = None
 
 
@@ -42,13 +52,20 @@ class TensorSpec(_Exchanged):
     """One of ``solbench.spec.DTYPES``."""
     description: str | None = None
 
+    @field_validator("dtype")
+    @classmethod
+    def _known_dtype(cls, name: str) -> str:
+        if name not in DTYPES:
+            refuse_if([FieldProblem(f"unknown dtype '{name}'", remedy=dtype_remedy(name))])
+        return name
+
 
 class Definition(_Exchanged):
     name: str = Field(min_length=1)
     axes: dict[str, Axis]
     inputs: dict[str, TensorSpec]
     """In the order in which ``run`` takes them, by position."""
-    outputs: dict[str, TensorSpec]
+    outputs: dict[str, TensorSpec] = Field(min_length=1)
     reference: str
     """Python source that defines ``run``."""
     description: str | None = None
@@ -58,3 +75,43 @@ class Definition(_Exchanged):
     """Boolean expressions over the axes; each must hold for every workload."""
     custom_inputs_entrypoint: str | None = None
     """Name of a function of the reference: ``fn(axes_and_scalars, device) -> dict``."""
+
+    @field_validator("hf_id", "op_type", "custom_inputs_entrypoint", mode="before")
+    @classmethod
+    def _empty_is_none(cls, text: Any) -> Any:
+        return None if text == "" else text
+
+    @field_validator("constraints", mode="before")
+    @classmethod
+    def _null_is_none_of_them(cls, constraints: Any) -> Any:
+        return () if constraints is None else constraints
+
+    @model_validator(mode="after")
+    def _rules(self) -> Definition:
+        refuse_if([*self._axis_problems(), *self._shape_problems()])
+        return self
+
+    def _axis_problems(self) -> Iterator[FieldProblem]:
+        for name in self.axes:
+            if name.lstrip("-").isdigit() or not name.strip():
+                yield FieldProblem(
+                    f"'{name}' is no name for an axis", ("axes", name), "Use a word.", of_axis=True
+                )
+        expressions = {
+            name: axis.expression if isinstance(axis, ExprAxis) else None
+            for name, axis in self.axes.items()
+        }
+        for error in axis_problems(expressions):
+            path = ("axes", error.key or "")
+            yield FieldProblem(error.what, path, error.remedy, of_axis=True)
+
+    def _shape_problems(self) -> Iterator[FieldProblem]:
+        for group, tensors in (("inputs", self.inputs), ("outputs", self.outputs)):
+            for name, tensor in tensors.items():
+                for index, entry in enumerate(tensor.shape or ()):
+                    if entry not in self.axes and not _SIZE_TEXT.fullmatch(entry):
+                        yield FieldProblem(
+                            f"'{entry}' is neither an axis nor a positive integer",
+                            (group, name, "shape", index),
+                            f"Declare it under 'axes', or use one of: {', '.join(self.axes)}.",
+                        )

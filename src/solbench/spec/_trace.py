@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, Literal
 
+from pydantic import field_validator, model_validator
+
 from solbench.spec._definition import _Exchanged
+from solbench.spec._problems import FieldProblem, refuse_if
 from solbench.spec._workload import Workload
 
 Status = Literal[
@@ -19,6 +23,11 @@ class Correctness(_Exchanged):
     max_absolute_error: float | None
     has_nan: bool = False
     has_inf: bool = False
+
+    @field_validator("max_relative_error", "max_absolute_error", mode="before")
+    @classmethod
+    def _not_finite_is_none(cls, number: Any) -> Any:
+        return None if isinstance(number, float) and not math.isfinite(number) else number
 
 
 class Performance(_Exchanged):
@@ -43,6 +52,20 @@ class Evaluation(_Exchanged):
     environment: Environment
     timestamp: str
     """ISO 8601, UTC."""
+
+    @model_validator(mode="after")
+    def _rules(self) -> Evaluation:
+        problems = []
+        if self.performance is not None and self.status != "PASSED":
+            problems.append(self._out_of_place("performance", "PASSED"))
+        if self.correctness is not None and self.status not in ("PASSED", "INCORRECT_NUMERICAL"):
+            problems.append(self._out_of_place("correctness", "PASSED or INCORRECT_NUMERICAL"))
+        refuse_if(problems)
+        return self
+
+    def _out_of_place(self, key: str, status: str) -> FieldProblem:
+        what = f"stands beside status {self.status}; only {status} has it"
+        return FieldProblem(what, (key,), "Set it to null.")
 
 
 class Flag(_Exchanged):

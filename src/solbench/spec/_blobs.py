@@ -1,0 +1,42 @@
+"""Where the files of safetensors inputs lie."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+
+from solbench.errors import SpecError
+from solbench.spec._problem import Problem
+
+
+def find_blob(problem: Problem, path: str) -> Path:
+    """The file of this path: under the problem folder, then under each blob root.
+
+    Leading parts of the path are stripped in turn, so that a root may already hold them.
+    """
+    candidates = list(_candidates(problem, path))
+    for candidate in candidates:
+        if candidate.is_file():
+            return candidate
+    roots = [str(root) for root in _roots(problem)]
+    raise SpecError(
+        f"the file '{path}' is in none of: {', '.join(roots) or '(no folder given)'}",
+        key="inputs",
+        remedy="Name the folder that holds it with --blobs or FLASHINFER_TRACE_DIR.",
+    )
+
+
+def _roots(problem: Problem) -> tuple[Path, ...]:
+    return (*((problem.folder,) if problem.folder else ()), *problem.blob_roots)
+
+
+def _candidates(problem: Problem, path: str) -> Iterator[Path]:
+    pure = PurePosixPath(path)
+    if ".." in pure.parts or "\0" in path:
+        raise SpecError(f"the path '{path}' leaves its folder", key="inputs")
+    if pure.is_absolute():
+        yield Path(pure)
+    parts = pure.parts[1:] if pure.is_absolute() else pure.parts
+    for root in _roots(problem):
+        for start in range(len(parts)):
+            yield root.joinpath(*parts[start:])

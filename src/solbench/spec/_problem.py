@@ -1,0 +1,121 @@
+"""Problem: a definition with its workloads, as loaded from a folder in the public form."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from solbench.errors import InputError
+from solbench.spec._definition import Definition, TensorSpec
+from solbench.spec._document import raise_errors
+from solbench.spec._problem_files import DEFINITION_FILE, WORKLOAD_FILE, read_problem_files
+from solbench.spec._shapes import axis_values, declared_shape
+from solbench.spec._workload import Workload
+from solbench.spec._writing import problem_digest
+
+BLOBS_VARIABLE = "FLASHINFER_TRACE_DIR"
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What is to be computed, and at which sizes."""
+
+    definition: Definition
+    workloads: tuple[Workload, ...]
+    folder: Path | None = None
+    """Where it was loaded from; safetensors paths are relative to it."""
+    digest: str = ""
+    """SHA-256 of definition and workloads."""
+    warnings: tuple[str, ...] = ()
+    """What a careful reader should know; each names its place."""
+    blob_roots: tuple[Path, ...] = ()
+    """Further folders in which safetensors files are looked up."""
+
+    @property
+    def name(self) -> str:
+        return self.definition.name
+
+    def workload(self, uuid: str) -> Workload:
+        """The workload of this uuid; ``InputError`` lists the known ones if there is none."""
+        for workload in self.workloads:
+            if workload.uuid == uuid:
+                return workload
+        known = ", ".join(workload.uuid for workload in self.workloads[:20])
+        raise InputError(f"{self.name} has no workload '{uuid}'", remedy=f"Known: {known}.")
+
+    def axis_values(self, workload: Workload) -> dict[str, int]:
+        """Size of every axis, in declared order; ``AxisError`` names one that has none.
+
+        A workload may override a const axis; an ``expr`` axis it may only repeat.
+        """
+        return axis_values(self.definition, workload)
+
+    def input_shape(self, workload: Workload, name: str) -> tuple[int, ...] | None:
+        """Declared shape with sizes filled in; ``None`` for a Python scalar."""
+        return declared_shape(_named(self.definition.inputs, name), self.axis_values(workload))
+
+    def output_shape(self, workload: Workload, name: str) -> tuple[int, ...] | None:
+        """Declared shape with sizes filled in; ``None`` for a Python scalar."""
+        return declared_shape(_named(self.definition.outputs, name), self.axis_values(workload))
+
+
+def _named(tensors: dict[str, TensorSpec], name: str) -> TensorSpec:
+    if name not in tensors:
+        raise InputError(f"there is no tensor '{name}'", remedy=f"Known: {', '.join(tensors)}.")
+    return tensors[name]
+
+
+def make_problem(
+    definition: Definition,
+    workloads: Sequence[Workload],
+    *,
+    folder: Path | None = None,
+    blob_roots: Sequence[Path | str] = (),
+    warnings: Sequence[str] = (),
+) -> Problem:
+    """A problem from models at hand, digest included."""
+    return Problem(
+        definition=definition,
+        workloads=tuple(workloads),
+        folder=folder,
+        digest=problem_digest(definition, tuple(workloads)),
+        warnings=tuple(warnings),
+        blob_roots=tuple(Path(root) for root in blob_roots),
+    )
+
+
+def load_problem(
+    path: Path | str,
+    blob_roots: Sequence[Path | str] = (),
+    *,
+    workload_file: str = WORKLOAD_FILE,
+) -> Problem:
+    """Load a problem folder, or the folder around a ``definition.json``.
+
+    Tolerant of what public files hold (see ``Problem.warnings``), loud about what is wrong:
+    ``SpecError``, or ``SpecErrors`` with every problem found. A workload that is well formed but
+    cannot be run (an axis without a value) is only warned about, so that the others still can.
+    """
+    given = Path(path)
+    definition_file = given / DEFINITION_FILE if _is_folder(given) else given
+    folder = definition_file.parent
+    loaded = read_problem_files(definition_file, folder / workload_file)
+    if loaded.errors or loaded.definition is None:
+        raise_errors(loaded.errors)
+    variable = os.environ.get(BLOBS_VARIABLE)
+    return make_problem(
+        loaded.definition,
+        loaded.workloads,
+        folder=folder,
+        blob_roots=(*blob_roots, *([variable] if variable else [])),
+        warnings=[str(warning) for warning in loaded.warnings],
+    )
+
+
+def _is_folder(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except (OSError, ValueError):
+        return False

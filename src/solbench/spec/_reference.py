@@ -1,0 +1,107 @@
+"""Running the source of a reference as a module whose lines show in tracebacks."""
+
+from __future__ import annotations
+
+import hashlib
+import linecache
+import sys
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from solbench.errors import ReferenceFailed
+from solbench.spec._document import read_text
+from solbench.spec._problem import Problem
+from solbench.spec._problem_files import REFERENCE_FILE
+
+
+def load_reference(problem: Problem) -> Callable[..., Any]:
+    """The reference's ``run``; ``ReferenceFailed`` if its module cannot be executed."""
+    return _function(problem, "run")
+
+
+def load_entrypoint(problem: Problem) -> Callable[..., Any] | None:
+    """The function that makes custom inputs, ``fn(axes_and_scalars, device) -> dict``, if one is named."""
+    name = problem.definition.custom_inputs_entrypoint
+    return None if name is None else _function(problem, name)
+
+
+def reference_file(problem: Problem) -> str:
+    """File name under which the reference's lines are known to tracebacks and to ``inspect``.
+
+    ``reference.py`` itself where it holds the same text, else a readable name in angle brackets.
+    """
+    if problem.folder is not None:
+        beside = problem.folder / REFERENCE_FILE
+        if beside.is_file() and read_text(beside) == problem.definition.reference:
+            return str(beside.resolve())
+    return f"<reference of {problem.name} {_short_digest(problem)}>"
+
+
+def _short_digest(problem: Problem) -> str:
+    return hashlib.sha256(problem.definition.reference.encode()).hexdigest()[:8]
+
+
+def _function(problem: Problem, name: str) -> Callable[..., Any]:
+    function = getattr(_module(problem), name, None)
+    if not callable(function):
+        raise ReferenceFailed(f"the reference of {problem.name} defines no function '{name}'")
+    found: Callable[..., Any] = function
+    return found
+
+
+def _module(problem: Problem) -> ModuleType:
+    """Execute the reference once per source and file, as an import would."""
+    file = reference_file(problem)
+    place = hashlib.sha256(file.encode()).hexdigest()[:8]
+    name = f"solbench_reference_{_short_digest(problem)}_{place}"
+    loaded = sys.modules.get(name)
+    if loaded is not None:
+        return loaded
+    module = ModuleType(name)
+    module.__file__ = file
+    sys.modules[name] = module  # dataclasses and pickle look the module up while it is executed
+    try:
+        _execute(module, file, problem.definition.reference)
+    except BaseException as error:
+        del sys.modules[name]
+        if isinstance(error, (Exception, SystemExit)):
+            line = line_in(error, file)
+            raise ReferenceFailed(
+                f"the reference of {problem.name} cannot be loaded: {describe(error)}{line}"
+            ) from error
+        raise
+    return module
+
+
+def _execute(module: ModuleType, file: str, source: str) -> None:
+    lines = source.splitlines(keepends=True)
+    if not Path(file).is_file():
+        # A modification time of None keeps linecache.checkcache from dropping the entry.
+        linecache.cache[file] = (len(source), None, lines, file)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SyntaxWarning)
+        warnings.simplefilter("ignore", DeprecationWarning)
+        code = compile(source, file, "exec", dont_inherit=True)
+    exec(code, module.__dict__)
+
+
+def describe(error: BaseException) -> str:
+    """Type and message of an exception on one line."""
+    text = " ".join(str(error).split())
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def line_in(error: BaseException, file: str) -> str:
+    """`` (line 3: x = y)`` for the innermost line of ``file`` on the way to ``error``, else empty."""
+    number = None
+    frame = error.__traceback__
+    while frame is not None:
+        if frame.tb_frame.f_code.co_filename == file:
+            number = frame.tb_lineno
+        frame = frame.tb_next
+    if number is None:
+        return ""
+    return f" (line {number}: {linecache.getline(file, number).strip()})"
