@@ -84,7 +84,8 @@ class Definition(_Exchanged):
     @field_validator("constraints", mode="before")
     @classmethod
     def _null_is_none_of_them(cls, constraints: Any) -> Any:
-        return () if constraints is None else constraints
+        # After a validator of this mode pydantic wants the tuple itself, not JSON's list.
+        return tuple(constraints or ()) if isinstance(constraints, list | None) else constraints
 
     @model_validator(mode="after")
     def _rules(self) -> Definition:

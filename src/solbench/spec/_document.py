@@ -208,7 +208,7 @@ def validated(model: type[_Model], document: Document) -> _Model:
         return model.model_validate_json(json.dumps(document.value), strict=True)
     except ValidationError as error:
         details = error.errors(include_url=False, include_input=False)
-        raise_errors([found for detail in details for found in _explained(detail, document)])
+    raise_errors([found for detail in details for found in _explained(detail, document)])
 
 
 def _explained(detail: ErrorDetails, document: Document) -> Iterator[SpecError]:
