@@ -43,7 +43,8 @@ def evaluate_command(
     workloads_file: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", help="Workloads to use in place of the problem's workload.jsonl."
+            metavar="FILE",
+            help="Workloads in place of workload.jsonl: a file of the problem folder, or a path.",
         ),
     ] = None,
     hardware: Hardware = None,
@@ -110,14 +111,26 @@ def _load(
     problem_path: Path, solution_path: Path | None, workloads_file: Path | None
 ) -> tuple[Problem, Solution]:
     from solbench.judge import reference_solution
-    from solbench.spec import load_problem, load_solution
+    from solbench.spec import load_solution
 
-    problem = load_problem(problem_path, workloads_file=workloads_file)
+    problem = _load_problem(problem_path, workloads_file)
     for warning in problem.warnings:
         _console.note(f"note: {warning}")
     if solution_path is None:
         return problem, reference_solution(problem)
     return problem, load_solution(solution_path)
+
+
+def _load_problem(path: Path, workloads_file: Path | None) -> Problem:
+    from solbench.spec import load_problem
+
+    if workloads_file is None:
+        return load_problem(path)
+    folder = path if path.is_dir() else path.parent
+    beside = (folder / workloads_file).exists()
+    return load_problem(
+        path, workload_file=str(workloads_file if beside else workloads_file.resolve())
+    )
 
 
 def _finish(traces: Sequence[Trace], json_lines: bool) -> None:

@@ -29,7 +29,7 @@ def pack_command(
 
     solution = pack(folder)
     target = out or folder.resolve().with_suffix(".json")
-    write_json(solution, target)
+    write_json(target, solution)
     _report({"solution": solution.name, "file": str(target)}, json_lines)
 
 

@@ -36,7 +36,7 @@ def _row(bound: Bound) -> list[RenderableType]:
     known = bound.error is None
     return [
         Text(bound.problem),
-        fmt.short_uuid(bound.workload),
+        Text(fmt.short_uuid(bound.workload)),
         Text(fmt.duration(bound.t_sol_ms), style="bold") if bound.complete else Text("✗", "red"),
         bound.binding or fmt.ABSENT,
         _matrix(bound.matrix_flops) if known else fmt.ABSENT,

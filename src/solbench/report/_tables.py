@@ -164,8 +164,8 @@ def overview_table(summaries: Sequence[Summary]) -> Table:
     for summary in summaries:
         style = "green" if summary.passed == summary.workloads else "bold red"
         table.add_row(
-            summary.definition,
-            summary.solution,
+            Text(summary.definition),
+            Text(summary.solution),
             Text(f"{summary.passed}/{summary.workloads}", style=style),
             fmt.ratio(summary.speedup),
             fmt.ratio(summary.distance),

@@ -1,12 +1,15 @@
-"""Traces made by hand, so that the report is tested without running anything."""
+"""Fixtures that several packages' tests share: traces made by hand, without running anything."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
+
+import pytest
 
 from solbench.spec import Trace
 
-BOUND = {
+_BOUND = {
     "problem": "gemm",
     "hardware": "h200",
     "clock_mhz": 1980.0,
@@ -22,7 +25,7 @@ BOUND = {
 }
 
 
-def timing(median_ms: float) -> dict[str, Any]:
+def _timing(median_ms: float) -> dict[str, Any]:
     return {
         "median_ms": median_ms,
         "ci_low_ms": median_ms * 0.99,
@@ -31,7 +34,7 @@ def timing(median_ms: float) -> dict[str, Any]:
     }
 
 
-def trace(
+def _trace(
     uuid: str = "11111111-aaaa-4aaa-8aaa-000000000001",
     *,
     status: str = "PASSED",
@@ -78,11 +81,11 @@ def trace(
                 "score_note": "against the provisional baseline",
                 "baseline": "provisional: reference",
                 "flags": list(flags),
-                "timing": timing(time_ms) if passed else None,
-                "reference_timing": timing(reference_ms),
+                "timing": _timing(time_ms) if passed else None,
+                "reference_timing": _timing(reference_ms),
                 "digests": {"definition": "d" * 64, "solution": "5" * 64},
                 "jail": {"landlock": True, "seccomp": True},
-                "bound": BOUND | {"t_sol_ms": t_sol_ms},
+                "bound": _BOUND | {"t_sol_ms": t_sol_ms},
                 "failure": failure,
                 "version": "0.1.0",
             },
@@ -90,16 +93,23 @@ def trace(
     )
 
 
+@pytest.fixture(scope="session")
+def make_trace() -> Callable[..., Trace]:
+    """A trace whose parts of interest are given by keyword."""
+    return _trace
+
+
+@pytest.fixture
 def sample_run() -> list[Trace]:
     """Two solutions on two workloads; one of the four results is wrong."""
     second = "22222222-bbbb-4bbb-8bbb-000000000002"
     flag = {"id": "jail_incomplete", "evidence": "landlock: the kernel lacks it"}
     failure = {"output": "y", "index": [3, 17], "expected": 0.125, "got": 0.5, "share_off": 0.25}
     return [
-        trace(flags=(flag,)),
-        trace(second, time_ms=2.0, reference_ms=3.0, t_sol_ms=1.0, score=0.667, flags=(flag,),
+        _trace(flags=(flag,)),
+        _trace(second, time_ms=2.0, reference_ms=3.0, t_sol_ms=1.0, score=0.667, flags=(flag,),
               axes={"batch": 64, "hidden": 4096}),
-        trace(solution="wrong", status="INCORRECT_NUMERICAL", failure=failure),
-        trace(second, solution="wrong", status="RUNTIME_ERROR", log="Traceback:\nValueError: no",
+        _trace(solution="wrong", status="INCORRECT_NUMERICAL", failure=failure),
+        _trace(second, solution="wrong", status="RUNTIME_ERROR", log="Traceback:\nValueError: no",
               axes={"batch": 64, "hidden": 4096}),
     ]  # fmt: skip

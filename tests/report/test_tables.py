@@ -1,0 +1,98 @@
+"""Terminal tables: complete, and no wider than 80 columns."""
+
+from collections.abc import Callable
+
+import pytest
+from rich.console import Console, RenderableType
+
+from solbench.report import (
+    by_solution,
+    evaluation_report,
+    evaluation_table,
+    overview_table,
+    summarise,
+)
+from solbench.report._tables import failure_sentence, note_lines
+from solbench.spec import Trace
+
+MakeTrace = Callable[..., Trace]
+
+
+def shown(renderable: RenderableType, width: int = 80) -> list[str]:
+    console = Console(width=width, record=True, file=None, force_terminal=False)
+    with console.capture() as capture:
+        console.print(renderable)
+    return capture.get().splitlines()
+
+
+def test_an_evaluation_fits_80_columns_even_with_long_names_and_axes(make_trace: MakeTrace) -> None:
+    axes = {"batch_size": 64, "num_key_value_heads": 128, "sequence_length": 131072}
+    trace = make_trace(
+        axes=axes, status="INCORRECT_NUMERICAL", definition="d" * 70, solution="s" * 70
+    )
+    assert max(map(len, shown(evaluation_report([trace])))) <= 80
+    assert max(map(len, shown(evaluation_table([make_trace(axes=axes)])))) <= 80
+
+
+def test_no_number_is_cut_at_80_columns(make_trace: MakeTrace) -> None:
+    text = "\n".join(shown(evaluation_table([make_trace()])))
+    assert "…" not in text
+    for part in ("PASSED", "500 µs ±1.0%", "100 µs", "5.00×", "0.690", "matrix"):
+        assert part in text
+
+
+def test_a_failure_says_where_expected_got_and_how_much(sample_run: list[Trace]) -> None:
+    text = " ".join(shown(evaluation_report(sample_run[2:])))
+    assert "output y at [3, 17]: expected 0.125, got 0.5" in text
+    assert "25% of elements off" in text.replace("  ", " ")
+    assert "ValueError: no" in text
+
+
+def test_a_failure_without_a_place_still_reads_well() -> None:
+    assert failure_sentence({"output": "y", "share_off": 1.0}) == "output y; 100% of elements off"
+
+
+def test_a_flag_on_every_workload_is_said_once(sample_run: list[Trace]) -> None:
+    assert note_lines(sample_run[:2]) == [
+        "flag jail_incomplete (all workloads): landlock: the kernel lacks it"
+    ]
+
+
+def test_a_passed_workload_without_a_score_says_why(make_trace: MakeTrace) -> None:
+    notes = note_lines([make_trace(score=None), make_trace("other")])
+    assert notes == ["no score (1 of 2 workloads): against the provisional baseline"]
+
+
+def test_markup_in_names_is_not_interpreted(make_trace: MakeTrace) -> None:
+    text = " ".join(shown(evaluation_report([make_trace(solution="[bold]x[/bold]")])))
+    assert "[bold]x[/bold]" in text
+    overview = " ".join(shown(overview_table([summarise([make_trace(solution="[red]")])])))
+    assert "[red]" in overview
+
+
+def test_the_summary_takes_geometric_means_and_counts_failures_as_zero(
+    make_trace: MakeTrace,
+) -> None:
+    traces = [
+        make_trace("a", time_ms=1.0, reference_ms=2.0, t_sol_ms=0.5, score=0.8),
+        make_trace("b", time_ms=1.0, reference_ms=8.0, t_sol_ms=0.125, score=0.4),
+        make_trace("c", status="TIMEOUT"),
+    ]
+    summary = summarise(traces)
+    assert (summary.passed, summary.workloads) == (2, 3)
+    assert summary.speedup == pytest.approx(4.0)  # sqrt(2 * 8)
+    assert summary.distance == pytest.approx(4.0)  # sqrt(2 * 8)
+    assert summary.score == pytest.approx(0.4)  # (0.8 + 0.4 + 0) / 3
+
+
+def test_one_workload_faster_than_its_bound_withholds_the_score(make_trace: MakeTrace) -> None:
+    flag = {"id": "faster_than_bound", "evidence": "0.05 ms < 0.1 ms"}
+    summary = summarise([make_trace("a", score=None, flags=(flag,)), make_trace("b")])
+    assert summary.withheld
+    assert summary.score is None
+
+
+def test_the_last_trace_of_a_workload_counts(make_trace: MakeTrace) -> None:
+    groups = by_solution([make_trace(time_ms=1.0), make_trace(time_ms=0.5)])
+    (traces,) = groups.values()
+    assert [trace.solbench.timing.median_ms for trace in traces] == [0.5]
