@@ -19,6 +19,10 @@ _USAGE_ERROR = cast(type[Exception], typer.BadParameter.__base__)
 _HANDLED_BY_TYPER = (_USAGE_ERROR, typer.Exit, typer.Abort)
 
 
+_MOST_LINES = 10
+"""Of one error message: a file of the wrong kind can have an error on every line."""
+
+
 def exit_code(error: SolBenchError) -> ExitCode:
     """Environment problems are 3, bad input is 2, everything else is a plain no."""
     if isinstance(error, _ENVIRONMENT_ERRORS):
@@ -50,7 +54,11 @@ class _Commands(TyperGroup):
 def _show(kind: str, message: str, error: BaseException | None, debug: bool) -> None:
     if debug and error is not None:
         err().print("".join(traceback.format_exception(error)), markup=False, end="")
-    err().print(Text.assemble((f"{kind}: ", "bold red"), message))
+    lines = message.splitlines()
+    if len(lines) > _MOST_LINES and not debug:
+        more = f"… and {len(lines) - _MOST_LINES} more; 'solbench check PATH' lists them all"
+        lines = [*lines[:_MOST_LINES], more]
+    err().print(Text.assemble((f"{kind}: ", "bold red"), "\n".join(lines)))
 
 
 app = typer.Typer(

@@ -49,7 +49,10 @@ def evaluate_command(
     ] = None,
     hardware: Hardware = None,
     mode: Annotated[
-        Mode, typer.Option(help="reward: quick, for iteration; rank: longer, for records.")
+        Mode,
+        typer.Option(
+            metavar="reward|rank", help="reward: quick, for iteration; rank: longer, for records."
+        ),
     ] = Mode.REWARD,
     require_jail: Annotated[
         bool, typer.Option("--require-jail", help="Refuse to run where a jail layer is missing.")

@@ -21,7 +21,9 @@ class Model(StrEnum):
 
 @app.command("schema")
 def schema_command(
-    model: Annotated[Model, typer.Argument(metavar="MODEL", help="Which kind of file.")],
+    model: Annotated[
+        Model, typer.Argument(metavar="MODEL", help="definition, workload, solution or trace.")
+    ],
     json_lines: Json = False,
 ) -> None:
     """Print the JSON Schema of a definition, workload, solution or trace (always JSON)."""
