@@ -1,0 +1,128 @@
+"""One checked, timed round: the same fresh inputs to one or more held workers, each timed and
+compared.
+
+The order is what makes a time trustworthy. Workers are held first; only then the inputs come into
+being; outputs are poisoned and caches flushed; one worker at a time is released against the judge's
+clock and held again; expected outputs are made last of all. Every timed call is compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from solbench.errors import ReferenceFailed
+from solbench.gate import GateResult
+from solbench.jail._types import Worker
+from solbench.judge._device import Arena, Device, Passage, Poison, Run
+from solbench.judge._layouts import ArgumentValue, find_mismatch
+from solbench.judge._oracle import Oracle
+from solbench.judge._verdicts import (
+    Failure,
+    broken_guard,
+    changed_input,
+    failure_of,
+    failure_of_outputs,
+    late_write,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Participant:
+    """A worker that takes part in a round."""
+
+    worker: Worker
+    arena: Arena
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What one participant's calls came to."""
+
+    latency_ms: float = 0.0
+    """Of one call: the run's time, nothing subtracted, over its calls."""
+    gates: list[GateResult] = field(default_factory=list)
+    failure: Failure | None = None
+
+
+class InputsChanged(ReferenceFailed):
+    """The problem's inputs do not keep their form from call to call."""
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """A round over ``run.count`` slots."""
+
+    device: Device
+    oracle: Oracle
+    run: Run
+    seeds: Sequence[int]
+    """One for each slot of the run."""
+    poison: Poison
+    timeout_s: float
+
+    def play(self, participants: Sequence[Participant]) -> list[Outcome]:
+        """Release the participants in order. Raises ``ReferenceFailed`` when the reference does."""
+        outcomes = [Outcome() for _ in participants]
+        ready = [
+            (participant, outcome)
+            for participant, outcome in zip(participants, outcomes, strict=True)
+            if self._hold(participant, outcome)
+        ]
+        values = [self.oracle.inputs(seed) for seed in self.seeds]
+        for participant, _ in ready:
+            self._lay_out(participant.arena, values)
+        for participant, outcome in ready:
+            self.device.flush()
+            self._release(participant, outcome)
+        self._compare(ready, values)
+        return outcomes
+
+    def _hold(self, participant: Participant, outcome: Outcome) -> bool:
+        reply = self.device.hold(participant.worker, participant.arena, self.run, self.timeout_s)
+        outcome.failure = failure_of(reply, "run")
+        return outcome.failure is None
+
+    def _lay_out(self, arena: Arena, values: Sequence[Mapping[str, ArgumentValue]]) -> None:
+        for slot, inputs in zip(self.run.slots, values, strict=True):
+            mismatch = find_mismatch(arena.layout, inputs)
+            if mismatch:
+                raise InputsChanged(mismatch)
+            arena.fill(slot, inputs)
+            arena.poison(slot, self.poison)
+
+    def _release(self, participant: Participant, outcome: Outcome) -> None:
+        passage = self.device.release(
+            participant.worker, participant.arena, self.run, self.timeout_s
+        )
+        outcome.failure = _failure_of_passage(passage)
+        outcome.latency_ms = passage.elapsed_ms / self.run.count
+
+    def _compare(
+        self,
+        ready: Sequence[tuple[Participant, Outcome]],
+        values: Sequence[dict[str, ArgumentValue]],
+    ) -> None:
+        for slot, inputs in zip(self.run.slots, values, strict=True):
+            running = [pair for pair in ready if pair[1].failure is None]
+            for participant, outcome in running:
+                # Before the reference runs: it may write into the judge's copy of the inputs.
+                evidence = participant.arena.changed_inputs(slot, inputs)
+                outcome.failure = changed_input(evidence) if evidence else None
+            expected = self.oracle.expected(inputs)
+            for participant, outcome in running:
+                gate = self.oracle.compare(participant.arena.outputs(slot), expected)
+                outcome.gates.append(gate)
+                guard = participant.arena.broken_guard(slot)
+                outcome.failure = (
+                    outcome.failure
+                    or failure_of_outputs(gate)
+                    or (broken_guard(guard) if guard else None)
+                )
+
+
+def _failure_of_passage(passage: Passage) -> Failure | None:
+    failure = failure_of(passage.reply, "run")
+    if failure is None and passage.late_write:
+        return late_write(passage.late_write)
+    return failure

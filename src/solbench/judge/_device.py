@@ -1,0 +1,126 @@
+"""What the judge asks of a device: buffers, a flush, and a clock of its own.
+
+A pass over a worker has two halves, the same on every device. :meth:`Device.hold` gets the worker
+ready and unable to go on; then the inputs come into being; :meth:`Device.release` lets it go and
+times it. On CPU the worker is stopped in between; on CUDA its calls are queued behind a wait in its
+stream.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+import torch
+
+from solbench.errors import DeviceError
+from solbench.jail._types import Reply, SlotBuffers, Worker
+from solbench.jail.protocol import Layout
+from solbench.judge._layouts import ArgumentValue
+
+Poison = Literal["zeros", "random"]
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Which calls of a worker: ``count`` consecutive slots of one layout, from ``first``."""
+
+    layout: int
+    first: int
+    count: int
+
+    @property
+    def slots(self) -> range:
+        return range(self.first, self.first + self.count)
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """How a released run ended, by the judge's clock."""
+
+    reply: Reply
+    elapsed_ms: float
+    """Of the whole run, nothing subtracted. Meaningless unless the reply is ok."""
+    late_write: str = ""
+    """Evidence that outputs were still changing after the worker said it was done."""
+
+
+class Arena(Protocol):
+    """The buffers of one worker and layout, as the judge sees them."""
+
+    layout: Layout
+
+    def buffers(self) -> Sequence[SlotBuffers]:
+        """What the worker is given, slot by slot."""
+
+    def fill(self, slot: int, inputs: Mapping[str, ArgumentValue]) -> None:
+        """Write the tensors of a call."""
+
+    def poison(self, slot: int, pattern: Poison) -> None:
+        """Overwrite the outputs and renew the guard bytes."""
+
+    def outputs(self, slot: int) -> dict[str, torch.Tensor]:
+        """Views of the outputs as they are now."""
+
+    def broken_guard(self, slot: int) -> str:
+        """Where guard bytes changed, in words; empty if all stand."""
+
+    def changed_inputs(self, slot: int, inputs: Mapping[str, ArgumentValue]) -> str:
+        """The first input that the worker changed; empty if none, or where it cannot."""
+
+    def close(self) -> None: ...
+
+
+class Device(Protocol):
+    """One device with its clock."""
+
+    name: str
+    """As given by the user: ``cpu``, ``cuda:0``."""
+    clock: str
+    """Name of the clock that times a run: ``host``, ``drain``, ``event``."""
+    verified: bool
+    """The clock is the judge's own."""
+    buffer_multiple: int
+    """Sizes of input and output buffers are multiples of it."""
+    oracle_device: str
+    """Where inputs and expected outputs are made."""
+
+    def title(self) -> str:
+        """The device's name for the environment record."""
+
+    def hardware(self) -> str:
+        """Name of the hardware file whose bound suits this device."""
+
+    def libraries(self) -> dict[str, str]:
+        """Versions that matter on this device."""
+
+    def arena(self, layout: Layout, sharing: Arena | None = None) -> Arena:
+        """New buffers; with ``sharing``, the inputs are that arena's own where the device allows
+        it."""
+
+    def settle(self, worker: Worker) -> None:
+        """Once, after sealing: pin the worker, or whatever steadies the clock."""
+
+    def hold(self, worker: Worker, arena: Arena, run: Run, timeout_s: float) -> Reply:
+        """Bring the worker to where only :meth:`release` lets it go on."""
+
+    def flush(self) -> None:
+        """Leave caches cold and clean."""
+
+    def release(self, worker: Worker, arena: Arena, run: Run, timeout_s: float) -> Passage:
+        """Let the held worker run, time it, and stop it again."""
+
+    def readings(self) -> dict[str, float]:
+        """Clocks, temperature and power, where they can be read."""
+
+    def close(self) -> None: ...
+
+
+def open_device(name: str) -> Device:
+    """The device of this name. Raises ``DeviceError`` for one that is unknown or missing."""
+    if name == "cpu":
+        from solbench.judge._device_cpu import CpuDevice
+
+        return CpuDevice()
+    raise DeviceError(f"unknown device '{name}'. Use cpu.")

@@ -1,0 +1,277 @@
+"""The CPU as a device: memfds, a worker that is stopped between calls, and the judge's wall clock.
+
+Inputs lie in memfds that are sealed against any further writing but the judge's own mapping; the
+worker maps them privately, so the judge's bytes cannot be changed. Outputs lie in memfds that both
+sides map.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import mmap
+import os
+import platform
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final, TypeAlias
+
+import numpy as np
+import torch
+
+from solbench.errors import DeviceError
+from solbench.jail._types import Reply, SlotBuffers, Worker
+from solbench.jail.protocol import Command, Layout
+from solbench.judge._device import Arena, Passage, Poison, Run
+from solbench.judge._layouts import ArgumentValue, guard_ranges, tensor_arguments, tensor_view
+
+ByteArray: TypeAlias = "np.ndarray[tuple[int, ...], np.dtype[np.uint8]]"
+PositionArray: TypeAlias = "np.ndarray[tuple[int, ...], np.dtype[np.int64]]"
+
+# Python 3.11 and 3.12 do not name this one (linux/fcntl.h).
+F_SEAL_FUTURE_WRITE: Final = 0x10
+_INPUT_SEALS: Final = F_SEAL_FUTURE_WRITE | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW
+_OUTPUT_SEALS: Final = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW
+
+PROBE_BYTES: Final = 256
+"""Output bytes read at once when the worker says done. A share f that is written later is missed
+with probability (1 - f) ** 256: 8 % at one in a hundred for one call, and every timed call is
+probed."""
+
+_FALLBACK_L3_BYTES: Final = 32 << 20
+_LARGEST_FLUSH_BYTES: Final = 256 << 20
+
+
+class _Mapped:
+    """A memfd and the judge's shared, writable mapping of it."""
+
+    def __init__(self, name: str, size: int, seals: int) -> None:
+        self.fd = os.memfd_create(name, os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+        os.ftruncate(self.fd, size)
+        self._map = mmap.mmap(self.fd, size)
+        # Sealed after mapping: F_SEAL_FUTURE_WRITE spares mappings that exist.
+        fcntl.fcntl(self.fd, fcntl.F_ADD_SEALS, seals)
+        self.bytes = torch.frombuffer(self._map, dtype=torch.uint8)
+
+    def close(self) -> None:
+        """Give the descriptor back; the mapping goes with its last view."""
+        if self.fd >= 0:
+            os.close(self.fd)
+            self.fd = -1
+
+
+class CpuArena:
+    """Slots in memfds."""
+
+    def __init__(self, layout: Layout, sharing: CpuArena | None = None) -> None:
+        self.layout = layout
+        self._owns_inputs = sharing is None
+        self._inputs: list[_Mapped] = (
+            [_Mapped("inputs", layout.input_bytes, _INPUT_SEALS) for _ in range(layout.slots)]
+            if sharing is None
+            else sharing._inputs
+        )
+        self._outputs = [
+            _Mapped("outputs", layout.output_bytes, _OUTPUT_SEALS) for _ in range(layout.slots)
+        ]
+        self._guards = [
+            (start, end, _random_bytes(end - start)) for start, end in guard_ranges(layout)
+        ]
+
+    def buffers(self) -> list[SlotBuffers]:
+        pairs = zip(self._inputs, self._outputs, strict=True)
+        return [SlotBuffers(inputs.fd, outputs.fd) for inputs, outputs in pairs]
+
+    def fill(self, slot: int, inputs: Mapping[str, ArgumentValue]) -> None:
+        if not self._owns_inputs:
+            return
+        buffer = self._inputs[slot].bytes
+        for field in tensor_arguments(self.layout):
+            value = inputs[field.name]
+            assert isinstance(value, torch.Tensor)
+            buffer[field.offset : field.offset + field.nbytes] = _bytes_of(value)
+
+    def poison(self, slot: int, pattern: Poison) -> None:
+        buffer = self._outputs[slot].bytes
+        for field in self.layout.outputs:
+            piece = buffer[field.offset : field.offset + field.nbytes]
+            if pattern == "zeros":
+                piece.zero_()
+            else:
+                piece.random_(0, 256)
+        for start, end, guard in self._guards:
+            buffer[start:end] = guard
+
+    def outputs(self, slot: int) -> dict[str, torch.Tensor]:
+        buffer = self._outputs[slot].bytes
+        return {field.name: tensor_view(buffer, field) for field in self.layout.outputs}
+
+    def broken_guard(self, slot: int) -> str:
+        buffer = self._outputs[slot].bytes
+        for start, end, guard in self._guards:
+            off = buffer[start:end] != guard
+            if bool(off.any()):
+                return f"byte {start + int(off.to(torch.uint8).argmax())} of the output buffer"
+        return ""
+
+    def changed_inputs(self, slot: int, inputs: Mapping[str, ArgumentValue]) -> str:
+        """Always empty: the worker's mapping is private and the memfd is sealed."""
+        return ""
+
+    def probe(self, run: Run) -> Probe:
+        """Positions to read when the worker says done, spread over the outputs of all slots of a
+        run."""
+        return Probe([self._outputs[slot].bytes.numpy() for slot in run.slots], self.layout)
+
+    def close(self) -> None:
+        for mapped in self._outputs:
+            mapped.close()
+        if self._owns_inputs:
+            for mapped in self._inputs:
+                mapped.close()
+
+
+class Probe:
+    """A quick look at a few output bytes, prepared before the clock starts."""
+
+    def __init__(self, buffers: Sequence[ByteArray], layout: Layout) -> None:
+        self._buffers = buffers
+        each = max(1, PROBE_BYTES // len(buffers))
+        self._positions = [_random_positions(layout, each) for _ in buffers]
+
+    def read(self) -> list[ByteArray]:
+        """The bytes there now."""
+        pairs = zip(self._buffers, self._positions, strict=True)
+        return [buffer.take(positions) for buffer, positions in pairs]
+
+
+def _random_positions(layout: Layout, count: int) -> PositionArray:
+    """Offsets of output bytes, each equally likely, from the operating system's entropy."""
+    ends = np.cumsum([field.nbytes for field in layout.outputs])
+    if not len(ends) or not ends[-1]:
+        return np.zeros(0, dtype=np.int64)
+    ranks = np.random.default_rng().integers(0, ends[-1], count)
+    which = np.searchsorted(ends, ranks, side="right")
+    starts = np.array([field.offset + field.nbytes for field in layout.outputs]) - ends
+    positions: PositionArray = ranks + starts[which]
+    return positions
+
+
+class CpuDevice:
+    """Evaluation on the machine's own cores: good for trying things, never ranked."""
+
+    name = "cpu"
+    clock = "host"
+    verified = True
+    buffer_multiple = mmap.PAGESIZE
+    oracle_device = "cpu"
+
+    def __init__(self) -> None:
+        if platform.system() != "Linux":
+            raise DeviceError(
+                "evaluation needs Linux (memfd, Landlock, seccomp); bounds and reports work here"
+            )
+        cache_bytes = min(last_level_cache_bytes(), _LARGEST_FLUSH_BYTES // 2)
+        self._dirty = np.zeros(2 * cache_bytes, dtype=np.uint8)
+        self._clean = np.ones(cache_bytes // 8, dtype=np.int64)
+        self._turn = 0
+
+    def title(self) -> str:
+        return cpu_title()
+
+    def hardware(self) -> str:
+        return "cpu"
+
+    def libraries(self) -> dict[str, str]:
+        return {"torch": torch.__version__, "python": platform.python_version()}
+
+    def arena(self, layout: Layout, sharing: Arena | None = None) -> CpuArena:
+        assert sharing is None or isinstance(sharing, CpuArena)
+        return CpuArena(layout, sharing)
+
+    def settle(self, worker: Worker) -> None:
+        """Keep the worker off the judge's core, so that the judge's spinning does not slow it."""
+        cores = sorted(os.sched_getaffinity(0))
+        if len(cores) < 2:
+            return
+        for task in Path(f"/proc/{worker.pid}/task").iterdir():
+            # A thread may end between the listing and the call; it then needs no core.
+            with contextlib.suppress(ProcessLookupError):
+                os.sched_setaffinity(int(task.name), cores[1:])
+
+    def hold(self, worker: Worker, arena: Arena, run: Run, timeout_s: float) -> Reply:
+        worker.thaw()
+        sequence = worker.command(Command.ARM, layout=run.layout, first=run.first, count=run.count)
+        reply = worker.wait(sequence, timeout_s)
+        if reply.kind == "done":
+            worker.freeze()
+        return reply
+
+    def flush(self) -> None:
+        """Write twice the last-level cache, then read once its size from a buffer that is never
+        written.
+
+        Writing alone would leave dirty lines that the timed call must evict.
+        """
+        self._turn = (self._turn + 1) % 251
+        self._dirty.fill(self._turn)
+        self._clean.sum()
+
+    def release(self, worker: Worker, arena: Arena, run: Run, timeout_s: float) -> Passage:
+        """Time from just before the worker may go on to the moment the judge sees its
+        acknowledgement."""
+        assert isinstance(arena, CpuArena)
+        probe = arena.probe(run)
+        sequence = worker.command(Command.RUN, layout=run.layout, first=run.first, count=run.count)
+        start_ns = time.perf_counter_ns()
+        worker.thaw()
+        reply = worker.wait(sequence, timeout_s)
+        if reply.kind != "done":
+            return Passage(reply, 0.0)
+        at_done = probe.read()
+        worker.freeze()
+        return Passage(reply, (reply.seen_ns - start_ns) / 1e6, _late(at_done, probe.read()))
+
+    def readings(self) -> dict[str, float]:
+        return {}
+
+    def close(self) -> None:
+        """Nothing is held beyond memory."""
+
+
+def _late(at_done: list[ByteArray], frozen: list[ByteArray]) -> str:
+    changed = sum(int((now != then).sum()) for then, now in zip(at_done, frozen, strict=True))
+    if not changed:
+        return ""
+    probed = sum(len(each) for each in frozen)
+    return f"{changed} of {probed} output bytes probed at the acknowledgement changed after it"
+
+
+def _random_bytes(count: int) -> torch.Tensor:
+    return torch.frombuffer(bytearray(os.urandom(count)), dtype=torch.uint8)
+
+
+def _bytes_of(value: torch.Tensor) -> torch.Tensor:
+    return value.detach().contiguous().reshape(-1).view(torch.uint8)
+
+
+def last_level_cache_bytes() -> int:
+    """Size of the largest cache that core 0 reports; 32 MiB where nothing is reported."""
+    sizes = [
+        _cache_size(path) for path in Path("/sys/devices/system/cpu/cpu0/cache").glob("index*/size")
+    ]
+    return max(sizes, default=_FALLBACK_L3_BYTES)
+
+
+def _cache_size(path: Path) -> int:
+    text = path.read_text().strip()
+    units = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+    return int(text[:-1]) * units[text[-1]] if text[-1] in units else int(text)
+
+
+def cpu_title() -> str:
+    """The processor's name with its core count, as the machine reports it."""
+    lines = Path("/proc/cpuinfo").read_text().splitlines()
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return f"{names[0] if names else platform.machine()} ({os.cpu_count()} cores)"

@@ -1,0 +1,303 @@
+"""One evaluation from request to traces. Every workload gets its verdict, whatever happens to the
+others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from solbench.errors import BuildError, InputError, JailError, ReferenceFailed
+from solbench.jail import build
+from solbench.jail._types import Limits, Walls
+from solbench.jail.protocol import Artifact
+from solbench.judge._bounds import BoundOrNote
+from solbench.judge._device import Arena
+from solbench.judge._layouts import plan_layout
+from solbench.judge._measure import Bench, Measurement
+from solbench.judge._oracle import Oracle
+from solbench.judge._reference import reference_solution
+from solbench.judge._runner import Runner, limits_for
+from solbench.judge._seeds import SeedBook
+from solbench.judge._session import EvaluationResult, Judge, Mode
+from solbench.judge._statistics import StopRule
+from solbench.judge._traces import WorkloadResult, make_trace, score_of, solbench_version
+from solbench.judge._verdicts import Failure, failure_of_outputs
+from solbench.score import ScoreResult, problem_score
+from solbench.spec import (
+    Environment,
+    Flag,
+    Problem,
+    Solution,
+    Trace,
+    Workload,
+    definition_digest,
+    solution_digest,
+    workload_digest,
+)
+
+# ``reward`` answers within about a second a workload; ``rank`` spends its time on three workers.
+_RULES: dict[Mode, StopRule] = {
+    "reward": StopRule(seconds=1.0),
+    "rank": StopRule(least=30, seconds=2.0),
+}
+_REFERENCE_RULES: dict[Mode, StopRule] = {
+    "reward": StopRule(minimum=10, least=10, relative=0.01, maximum=50),
+    "rank": StopRule(least=30, seconds=6.0),
+}
+_WORKERS: dict[Mode, int] = {"reward": 1, "rank": 3}
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What is to be evaluated, and how."""
+
+    problem: Problem
+    solution: Solution
+    workloads: tuple[Workload, ...]
+    hardware: str
+    mode: Mode
+    require_jail: bool
+    limits: Limits | None
+    on_trace: Callable[[Trace], None] | None
+
+
+@dataclass(slots=True)
+class Case:
+    """One workload on its way to a verdict."""
+
+    workload: Workload
+    bound: BoundOrNote
+    seeds: SeedBook
+    measurement: Measurement = field(default_factory=Measurement)
+    failure: Failure | None = None
+    oracle: Oracle | None = None
+    arena: Arena | None = None
+    reference_arena: Arena | None = None
+    layout: int = -1
+    """Index of the worker's layout; -1 for a workload that is never run."""
+    trace: Trace | None = None
+    score: ScoreResult | None = None
+
+
+class EvaluationRun:
+    """Carries one request through. Call :meth:`result` once."""
+
+    def __init__(self, judge: Judge, request: Request) -> None:
+        self._judge = judge
+        self._request = request
+        self._cases: list[Case] = []
+        self._artifact: Artifact | None = None
+        self._candidate: Runner | None = None
+        self._reference: Runner | None = None
+        self._environment = Environment(
+            hardware=judge.device.title(),
+            libs={**judge.device.libraries(), "solbench": solbench_version()},
+        )
+
+    def result(self) -> EvaluationResult:
+        """Evaluate. Workers and buffers are gone when it returns or raises, on an interrupt too."""
+        try:
+            self._run()
+        finally:
+            self._clean_up()
+        traces = tuple(case.trace for case in self._cases if case.trace is not None)
+        scores = [case.score for case in self._cases if case.score is not None]
+        return EvaluationResult(traces, problem_score(scores))
+
+    def _run(self) -> None:
+        failure = self._build()
+        self._cases = [self._open_case(workload) for workload in self._request.workloads]
+        for case in self._cases:
+            case.failure = case.failure or failure
+            if case.failure is not None:
+                self._emit(case)
+        open_cases = [case for case in self._cases if case.trace is None]
+        if not open_cases:
+            return
+        self._start_runners(open_cases)
+        workers = _WORKERS[self._request.mode]
+        for number in range(workers):
+            self._one_pass(open_cases, last=number == workers - 1)
+
+    def _build(self) -> Failure | None:
+        try:
+            self._artifact = build(self._request.solution, self._judge.device.name)
+        except BuildError as error:
+            reason = f"{error.first_error}\n{error.log}" if error.log else error.first_error
+            return Failure("COMPILE_ERROR", reason, "build")
+        return None
+
+    def _open_case(self, workload: Workload) -> Case:
+        request = self._request
+        bound = self._judge.bounds.get(request.problem, workload, request.hardware)
+        case = Case(workload, bound, SeedBook())
+        try:
+            case.oracle = Oracle(request.problem, workload, self._judge.device.oracle_device)
+            case.failure = self._admit(case, case.oracle)
+        except (ReferenceFailed, InputError) as error:
+            case.failure = Failure("INVALID_REFERENCE", str(error), "spec")
+        return case
+
+    def _admit(self, case: Case, oracle: Oracle) -> Failure | None:
+        """Run the reference once on throwaway values: it must pass its own rule, and it gives the
+        layout."""
+        device = self._judge.device
+        throwaway = SeedBook().seed(0)
+        inputs = oracle.inputs(throwaway)
+        shown = oracle.inputs(throwaway)
+        expected = oracle.expected(inputs)
+        failure = failure_of_outputs(oracle.admit(expected))
+        if failure is not None:
+            return Failure("INVALID_REFERENCE", failure.reason, "spec")
+        layout = plan_layout(shown, expected, buffer_multiple=device.buffer_multiple)
+        case.arena = device.arena(layout)
+        case.reference_arena = device.arena(layout, sharing=case.arena)
+        for arena in (case.arena, case.reference_arena):
+            for slot in range(layout.slots):
+                arena.fill(slot, shown)
+                arena.poison(slot, "zeros")
+        return None
+
+    def _start_runners(self, cases: Sequence[Case]) -> None:
+        assert self._artifact is not None
+        for number, case in enumerate(cases):
+            case.layout = number
+        arenas = [case.arena for case in cases if case.arena is not None]
+        reference_arenas = [
+            case.reference_arena for case in cases if case.reference_arena is not None
+        ]
+        limits = limits_for(arenas, self._request.limits)
+        judge = self._judge
+        self._candidate = Runner(judge.zygote, judge.device, self._artifact, arenas, limits)
+        reference = build(reference_solution(self._request.problem), judge.device.name)
+        self._reference = Runner(
+            judge.zygote, judge.device, reference, reference_arenas, limits_for(arenas, None)
+        )
+
+    def _one_pass(self, cases: Sequence[Case], last: bool) -> None:
+        """Measure every open workload on one worker, replaced only after a death."""
+        assert self._candidate is not None
+        for position, case in enumerate(cases):
+            if case.trace is not None:
+                continue
+            wanted = [each.layout for each in cases[position:] if each.trace is None]
+            self._measure(case, wanted)
+            if case.failure is not None and case.failure.fatal:
+                self._candidate.stop()
+            if last or case.failure is not None:
+                self._emit(case)
+        self._candidate.stop()
+
+    def _measure(self, case: Case, wanted: Sequence[int]) -> None:
+        candidate, reference = self._candidate, self._reference
+        assert candidate is not None and reference is not None and case.oracle is not None
+        candidate.ensure(wanted)
+        self._check_jail(candidate.walls, candidate.worker is not None)
+        case.failure = candidate.failures.get(case.layout)
+        if case.failure is not None:
+            return
+        reference.ensure(wanted)
+        bench = Bench(
+            device=self._judge.device,
+            oracle=case.oracle,
+            seeds=case.seeds,
+            floor=self._judge.floor,
+            candidate=candidate,
+            reference=reference if case.layout not in reference.failures else None,
+            layout=case.layout,
+        )
+        measured = case.measurement
+        key = (self._request.problem.digest, workload_digest(case.workload))
+        if not measured.samples:
+            measured.reference_samples = list(self._judge.reference_samples.get(key, ()))
+        try:
+            mode = self._request.mode
+            bench.measure(measured, _RULES[mode], _REFERENCE_RULES[mode])
+        except ReferenceFailed as error:
+            case.failure = Failure("INVALID_REFERENCE", str(error), "compare")
+            return
+        case.failure = measured.failure
+        self._remember_reference(key, measured)
+        _fall_back(measured, case.oracle, reference.failures.get(case.layout))
+
+    def _remember_reference(self, key: tuple[str, str], measured: Measurement) -> None:
+        """Keep the reference's times for later evaluations, unless the machine is drifting."""
+        if "drift" in measured.flags:
+            self._judge.reference_samples.pop(key, None)
+        else:
+            self._judge.reference_samples[key] = list(measured.reference_samples)
+
+    def _check_jail(self, walls: Walls, sealed: bool) -> None:
+        if sealed and self._request.require_jail and not walls.complete:
+            raise JailError(f"the jail is not complete: {_missing(walls)}")
+
+    def _emit(self, case: Case) -> None:
+        """Write the trace, give it to the listener, and let go of the buffers."""
+        result = self._workload_result(case)
+        case.score = score_of(result)
+        case.trace = make_trace(result, case.score, self._environment)
+        if self._request.on_trace is not None:
+            self._request.on_trace(case.trace)
+
+    def _workload_result(self, case: Case) -> WorkloadResult:
+        candidate = self._candidate
+        return WorkloadResult(
+            problem_name=self._request.problem.definition.name,
+            solution_name=self._request.solution.name,
+            workload=case.workload,
+            failure=case.failure,
+            measurement=case.measurement,
+            bound=case.bound,
+            walls=candidate.walls if candidate else Walls({}),
+            flags=(*case.measurement.flag_list(), *self._flags()),
+            digests=self._digests(case),
+            log=candidate.log_tail() if candidate else "",
+            clock=self._judge.device.clock,
+            verified=self._judge.device.verified,
+        )
+
+    def _flags(self) -> Iterator[Flag]:
+        candidate, request = self._candidate, self._request
+        if candidate is not None and candidate.walls.sealed and not candidate.walls.complete:
+            yield Flag(id="jail_incomplete", evidence=_missing(candidate.walls))
+        if request.solution.definition != request.problem.definition.name:
+            evidence = f"the solution says it is for '{request.solution.definition}'"
+            yield Flag(id="definition_mismatch", evidence=evidence)
+
+    def _digests(self, case: Case) -> dict[str, str]:
+        request = self._request
+        return {
+            "definition": definition_digest(request.problem.definition),
+            "workload": workload_digest(case.workload),
+            "solution": solution_digest(request.solution),
+            "artifact": self._artifact.digest if self._artifact else "",
+            "seeds": case.seeds.commitment,
+            # The workload is over, so its secret may be told: with it the verdict can be repeated.
+            "seeds_opening": case.seeds.opening,
+        }
+
+    def _clean_up(self) -> None:
+        for runner in (self._candidate, self._reference):
+            if runner is not None:
+                runner.stop()
+        for case in self._cases:
+            for arena in (case.arena, case.reference_arena):
+                if arena is not None:
+                    arena.close()
+
+
+def _missing(walls: Walls) -> str:
+    reasons = [f"{name}: {why}" for name, why in walls.layers.items() if why]
+    return "; ".join(reasons) or "the worker was not sealed"
+
+
+def _fall_back(measured: Measurement, oracle: Oracle, failure: Failure | None) -> None:
+    """Where the reference could not be timed in the jail, say so and give its time in the judge's
+    process."""
+    if measured.reference_samples:
+        return
+    reason = measured.flags.get("reference_not_timed") or (failure.reason if failure else "")
+    measured.flags["reference_not_timed"] = (
+        f"timed in the judge's own process instead, caches warm; in the jail: {reason}"
+    )
+    measured.fallback_reference_ms = 1e3 * min(oracle.seconds[1:], default=oracle.seconds[0])

@@ -1,0 +1,197 @@
+"""Measuring one workload: warm-up, checked timed rounds until the stop rule, and what they came
+to."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from solbench.errors import JailError
+from solbench.gate import GateResult
+from solbench.judge._calls import Outcome, Participant, Round
+from solbench.judge._device import Device, Poison, Run
+from solbench.judge._floor import TimerFloor
+from solbench.judge._layouts import MAX_SLOTS
+from solbench.judge._oracle import Oracle
+from solbench.judge._runner import Runner
+from solbench.judge._seeds import SeedBook
+from solbench.judge._statistics import StopRule, Stopwatch, drifted, median_interval
+from solbench.judge._verdicts import Failure
+from solbench.spec import Flag
+
+SAMPLE_MS = 0.1
+"""Runs are batched to at least this long, so that the clock's own jitter stays small beside
+them."""
+DRIFT_EVERY = 4
+"""Once the reference's time is known, it still runs in every fourth round, to show drift."""
+
+
+@dataclass(slots=True)
+class Measurement:
+    """Everything learnt about a workload so far; further passes add to it."""
+
+    samples: list[float] = field(default_factory=list)
+    """Latency of one call in ms, floor subtracted."""
+    reference_samples: list[float] = field(default_factory=list)
+    gate: GateResult = field(default_factory=lambda: GateResult("PASSED"))
+    """The worst comparison of all calls."""
+    failure: Failure | None = None
+    flags: dict[str, str] = field(default_factory=dict)
+    """Flag id → evidence."""
+    floor_ms: float = 0.0
+    """Share of the timer floor that was subtracted from each latency."""
+    fallback_reference_ms: float = 0.0
+    """Time of the reference in the judge's process; only set where it could not be timed in the
+    jail."""
+    calls: int = 0
+    """Seeds used so far."""
+
+    def flag_list(self) -> tuple[Flag, ...]:
+        own = tuple(Flag(id=name, evidence=evidence) for name, evidence in self.flags.items())
+        return own + (self.failure.flags if self.failure else ())
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """What a workload is measured with."""
+
+    device: Device
+    oracle: Oracle
+    seeds: SeedBook
+    floor: TimerFloor
+    candidate: Runner
+    reference: Runner | None
+    layout: int
+    poison: Poison = "zeros"
+    """How the outputs of timed calls start; official problems promise zeros."""
+    clock: Callable[[], float] = time.perf_counter
+
+    def measure(self, into: Measurement, rule: StopRule, reference_rule: StopRule) -> None:
+        """Add timed rounds until both rules are done, or the candidate fails."""
+        watch = Stopwatch(self.clock)
+        batch = self._warm_up(into)
+        if into.failure is not None:
+            return
+        into.floor_ms = self.floor.share_ms(batch)
+        first = len(into.samples)
+        turn = 0
+        while not rule.done(into.samples[first:], watch.elapsed_s):
+            with_reference = (
+                not reference_rule.done(into.reference_samples, watch.elapsed_s)
+                or turn % DRIFT_EVERY == 0
+            )
+            self._timed_round(into, batch, turn, with_reference)
+            if into.failure is not None:
+                return
+            turn += 1
+        _flag_noise(into, rule)
+
+    def _warm_up(self, into: Measurement) -> int:
+        """Poisoned and plain calls, checked but not counted. Returns how many calls a sample
+        holds."""
+        self._poisoned_call(into)
+        if into.failure is not None:
+            return 1
+        plain = self._round(into, 1, 0, self.poison, with_reference=True)
+        into.failure = plain["candidate"].failure
+        latencies = [
+            self.floor.latency_ms(outcome.latency_ms, 1)
+            for outcome in plain.values()
+            if outcome.failure is None
+        ]
+        return _batch(min(latencies, default=SAMPLE_MS), self._slots)
+
+    def _poisoned_call(self, into: Measurement) -> None:
+        """A call on outputs full of random bytes: on official problems it can only raise a flag."""
+        outcome = self._round(into, 1, 0, "random", with_reference=True)["candidate"]
+        failure = outcome.failure
+        if failure is None:
+            return
+        if self.poison == "random" or failure.fatal or failure.status != "INCORRECT_NUMERICAL":
+            into.failure = failure
+            return
+        into.flags["relies_on_zeroed_output"] = failure.reason
+
+    def _timed_round(self, into: Measurement, batch: int, turn: int, with_reference: bool) -> None:
+        outcomes = self._round(into, batch, turn, self.poison, with_reference)
+        mine = outcomes["candidate"]
+        for gate in mine.gates:
+            into.gate = _worse(into.gate, gate)
+        into.failure = mine.failure
+        if mine.failure is None:
+            into.samples.append(self.floor.latency_ms(mine.latency_ms, batch))
+        other = outcomes.get("reference")
+        if other is not None and other.failure is None:
+            into.reference_samples.append(self.floor.latency_ms(other.latency_ms, batch))
+
+    def _round(
+        self, into: Measurement, count: int, turn: int, poison: Poison, with_reference: bool
+    ) -> dict[str, Outcome]:
+        """One round on fresh values, the order of the two turning (A B, B A)."""
+        workers = [("candidate", self.candidate)]
+        if with_reference and self.reference is not None and self.reference.worker is not None:
+            workers.append(("reference", self.reference))
+        if turn % 2:
+            workers.reverse()
+        first = (turn * count) % (self._slots - count + 1)
+        seeds = [self.seeds.seed(into.calls + number) for number in range(count)]
+        into.calls += count
+        play = Round(
+            self.device,
+            self.oracle,
+            Run(self.layout, first, count),
+            seeds,
+            poison,
+            self.candidate.limits.call_s,
+        )
+        outcomes = play.play([_participant(runner, self.layout) for _, runner in workers])
+        named = dict(zip((name for name, _ in workers), outcomes, strict=True))
+        self._drop_failed_reference(into, named.get("reference"))
+        return named
+
+    def _drop_failed_reference(self, into: Measurement, outcome: Outcome | None) -> None:
+        """A reference that fails in the jail is no longer timed; that is not the candidate's
+        fault."""
+        if outcome is None or outcome.failure is None or self.reference is None:
+            return
+        into.flags["reference_not_timed"] = outcome.failure.reason
+        self.reference.stop()
+
+    @property
+    def _slots(self) -> int:
+        return self.candidate.arenas[self.layout].layout.slots
+
+
+def _participant(runner: Runner, layout: int) -> Participant:
+    if runner.worker is None:
+        raise JailError("there is no worker to measure")
+    return Participant(runner.worker, runner.arenas[layout])
+
+
+def _batch(latency_ms: float, slots: int) -> int:
+    """Calls in a sample. The reference's time counts too, so a slow start cannot shrink it below
+    that."""
+    if latency_ms <= 0:
+        return min(slots, MAX_SLOTS)
+    return max(1, min(slots, math.ceil(SAMPLE_MS / latency_ms)))
+
+
+def _worse(one: GateResult, other: GateResult) -> GateResult:
+    """The failing one, else that with the larger errors."""
+    if not other.passed:
+        return other
+    return other if other.max_absolute_error > one.max_absolute_error else one
+
+
+def _flag_noise(into: Measurement, rule: StopRule) -> None:
+    change = drifted(into.reference_samples)
+    if change is not None:
+        into.flags["drift"] = f"the reference's median changed by {change:+.1%} while measuring"
+    if not rule.precise(into.samples):
+        interval = median_interval(into.samples)
+        into.flags["imprecise"] = (
+            f"{len(into.samples)} samples, median {interval.median:.6g} ms, "
+            f"95% interval {interval.low:.6g} to {interval.high:.6g} ms"
+        )

@@ -1,0 +1,53 @@
+"""Inputs and expected outputs of one workload. Lives in the judge, and nowhere else."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+
+from solbench.errors import ReferenceFailed
+from solbench.gate import GateResult, official_gate_all
+from solbench.judge._layouts import ArgumentValue
+from solbench.spec import Problem, Workload, load_reference, make_inputs, normalise_outputs
+
+
+class Oracle:
+    """Runs the reference on fresh inputs."""
+
+    def __init__(self, problem: Problem, workload: Workload, device: str) -> None:
+        self.problem = problem
+        self.workload = workload
+        self._device = device
+        self._run: Callable[..., Any] = load_reference(problem)
+        self.seconds: list[float] = []
+        """Time of each run of the reference, in this process; not a measurement."""
+
+    def inputs(self, seed: int) -> dict[str, ArgumentValue]:
+        """The arguments of one call, in order."""
+        return make_inputs(self.problem, self.workload, seed, self._device)
+
+    def expected(self, inputs: Mapping[str, ArgumentValue]) -> dict[str, torch.Tensor]:
+        """What the reference makes of them; it may write into them. Raises ``ReferenceFailed``."""
+        start = time.perf_counter()
+        try:
+            returned = self._run(*inputs.values())
+        except Exception as error:  # the reference is the problem's code, not ours
+            raise ReferenceFailed(f"{type(error).__name__}: {error}") from error
+        outputs = normalise_outputs(self.problem, returned, self.workload)
+        self.seconds.append(time.perf_counter() - start)
+        # Contiguous clones: an output may be a view of an input, or of another output.
+        return {name: value.detach().contiguous().clone() for name, value in outputs.items()}
+
+    def admit(self, expected: Mapping[str, torch.Tensor]) -> GateResult:
+        """The reference against itself: it fails where its outputs hold NaN or Inf that no one may
+        have."""
+        return official_gate_all(expected, expected, self.workload.tolerance)
+
+    def compare(
+        self, outputs: Mapping[str, torch.Tensor], expected: Mapping[str, torch.Tensor]
+    ) -> GateResult:
+        """The official rule over all outputs."""
+        return official_gate_all(outputs, expected, self.workload.tolerance)

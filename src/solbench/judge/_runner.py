@@ -1,0 +1,127 @@
+"""One submission's worker over its life: spawned, loaded, met, sealed, and replaced after a
+death."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Sequence
+
+from solbench.errors import JailError
+from solbench.jail._types import Limits, Reply, Walls, Worker, WorkerPlan, Zygote
+from solbench.jail.protocol import Artifact, Command
+from solbench.judge._device import Arena, Device
+from solbench.judge._layouts import total_bytes
+from solbench.judge._verdicts import Failure, failure_of
+
+WORKER_BASE_BYTES = 2 << 30
+"""Interpreter, torch, and room to work; the buffers come on top."""
+WORKER_BYTES_PER_BUFFER_BYTE = 4
+"""Private copies of inputs, and temporaries of an eager program."""
+
+
+def limits_for(arenas: Sequence[Arena], limits: Limits | None) -> Limits:
+    """The given limits, or defaults whose memory suits these buffers."""
+    if limits is not None:
+        return limits
+    buffers = total_bytes([arena.layout for arena in arenas])
+    memory = WORKER_BASE_BYTES + WORKER_BYTES_PER_BUFFER_BYTE * buffers
+    return dataclasses.replace(Limits(), memory_bytes=max(memory, Limits().memory_bytes))
+
+
+class Runner:
+    """Keeps a worker of one artifact ready for the workloads that are still wanted.
+
+    ``arenas[i]`` belongs to layout ``i`` and holds throwaway inputs until the worker is sealed.
+    """
+
+    def __init__(
+        self,
+        zygote: Zygote,
+        device: Device,
+        artifact: Artifact,
+        arenas: Sequence[Arena],
+        limits: Limits,
+    ) -> None:
+        self.limits = limits
+        self.walls = Walls({})
+        self.failures: dict[int, Failure] = {}
+        """Layouts that will not be run, and why."""
+        self.worker: Worker | None = None
+        self.log = ""
+        """Log of the last worker that ended."""
+        self._zygote = zygote
+        self._device = device
+        self.arenas = arenas
+        self._plan = WorkerPlan(
+            artifact, tuple(arena.layout for arena in arenas), device.name, limits
+        )
+
+    def ensure(self, wanted: Iterable[int]) -> None:
+        """Have a sealed worker that has met every wanted layout; those it cannot meet enter
+        ``failures``.
+
+        A worker that dies on one layout is replaced by one that is never shown it.
+        """
+        if self.worker is not None:
+            return
+        while remaining := [layout for layout in wanted if layout not in self.failures]:
+            failure = self._prepare(remaining)
+            if failure is None:
+                return
+            self.stop()
+
+    def stop(self) -> None:
+        """End the worker, keeping its log."""
+        if self.worker is not None:
+            self.worker.kill()
+            self.log = self.worker.log_tail()
+            self.worker = None
+
+    def log_tail(self) -> str:
+        """What the submission printed last."""
+        return self.worker.log_tail() if self.worker is not None else self.log
+
+    def _prepare(self, layouts: Sequence[int]) -> Failure | None:
+        """Spawn, load, meet and seal. A failure means that this worker cannot be used."""
+        self.worker = self._zygote.spawn(
+            self._plan, [list(arena.buffers()) for arena in self.arenas]
+        )
+        failure = failure_of(self._command(Command.LOAD, self.limits.load_s), "load")
+        if failure is not None:
+            return self._give_up(layouts, failure)
+        for layout in layouts:
+            failure = self._meet(layout)
+            if failure is not None:
+                self.failures[layout] = failure
+                if failure.fatal:
+                    return failure
+        if all(layout in self.failures for layout in layouts):
+            return self.failures[layouts[0]]
+        return self._seal(layouts)
+
+    def _meet(self, layout: int) -> Failure | None:
+        count = self.arenas[layout].layout.slots
+        reply = self._command(Command.MEET, self.limits.meet_s, layout=layout, count=count)
+        return failure_of(reply, "prepare")
+
+    def _seal(self, layouts: Sequence[int]) -> Failure | None:
+        failure = failure_of(self._command(Command.SEAL, self.limits.load_s), "seal")
+        if failure is not None:
+            return self._give_up(layouts, failure)
+        if self.worker is None:
+            raise JailError("the worker is gone")
+        self.walls = self.worker.walls()
+        self._device.settle(self.worker)
+        return None
+
+    def _give_up(self, layouts: Sequence[int], failure: Failure) -> Failure:
+        self.failures.update(dict.fromkeys(layouts, failure))
+        return failure
+
+    def _command(
+        self, command: Command, timeout_s: float, layout: int = 0, count: int = 1
+    ) -> Reply:
+        if self.worker is None:
+            raise JailError("the worker is gone")
+        sequence = self.worker.command(command, layout=layout, count=count)
+        return self.worker.wait(sequence, timeout_s)

@@ -1,0 +1,128 @@
+"""Medians with intervals, and when to stop measuring. Plain floats; no clock and no device.
+
+The interval of the median comes from order statistics: the number of samples below the true median
+is binomial with p = 1/2, so ``[x_(l), x_(u)]`` covers it with a probability that is a sum of
+binomial terms, whatever the distribution (H. A. David and H. N. Nagaraja, *Order Statistics*, 3rd
+ed., section 7.1).
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A median and the interval that covers the true one; units are those of the samples."""
+
+    median: float
+    low: float
+    high: float
+
+    @property
+    def half_width(self) -> float:
+        return max(self.median - self.low, self.high - self.median)
+
+
+def median_interval(samples: Sequence[float], confidence: float = CONFIDENCE) -> Interval:
+    """The sample median and its interval. Raises ``ValueError`` for no samples.
+
+    Below six samples no pair of order statistics reaches 95 %: the extremes are returned.
+    """
+    if not samples:
+        raise ValueError("the median of no samples")
+    ordered = sorted(samples)
+    rank = _lower_rank(len(ordered), confidence)
+    return Interval(statistics.median(ordered), ordered[rank], ordered[-1 - rank])
+
+
+def quantile(samples: Sequence[float], share: float) -> float:
+    """Linear interpolation between order statistics, ``share`` in [0, 1]."""
+    ordered = sorted(samples)
+    position = share * (len(ordered) - 1)
+    below = math.floor(position)
+    above = min(below + 1, len(ordered) - 1)
+    return ordered[below] + (position - below) * (ordered[above] - ordered[below])
+
+
+def _lower_rank(count: int, confidence: float) -> int:
+    """Largest zero-based rank r with P(r < B < count - r) ≥ confidence, B binomial(count, 1/2)."""
+    tail, allowed = 0.0, (1.0 - confidence) / 2
+    rank = -1
+    for successes in range(count // 2):
+        tail += math.comb(count, successes) / 2**count
+        if tail > allowed:
+            break
+        rank = successes
+    return max(rank, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class StopRule:
+    """Measure until the median is known well enough, within bounds that do not depend on the
+    candidate.
+
+    Satisfied after ``minimum`` samples once the 95 % interval is within ``relative`` of the median
+    or ``absolute`` either side. Time runs out only after ``least`` samples, or ``few`` if
+    ``patience`` times the time is gone; ``maximum`` ends it in any case.
+    """
+
+    minimum: int = 30
+    least: int = 10
+    maximum: int = 200
+    relative: float = 0.005
+    absolute: float = 25e-6
+    """In the unit of the samples: 25 ns in ms."""
+    seconds: float = 1.0
+    few: int = 3
+    patience: float = 4.0
+
+    def precise(self, samples: Sequence[float]) -> bool:
+        """Whether the samples are enough."""
+        if len(samples) < self.minimum:
+            return False
+        interval = median_interval(samples)
+        return interval.half_width <= max(self.relative * interval.median, self.absolute)
+
+    def done(self, samples: Sequence[float], elapsed_s: float) -> bool:
+        """Whether to stop now."""
+        if len(samples) >= self.maximum:
+            return True
+        if elapsed_s >= self.seconds and len(samples) >= self.least:
+            return True
+        if elapsed_s >= self.patience * self.seconds and len(samples) >= self.few:
+            return True
+        return self.precise(samples)
+
+
+class Stopwatch:
+    """Elapsed seconds of a clock that tests can replace."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._start = clock()
+
+    @property
+    def elapsed_s(self) -> float:
+        return self._clock() - self._start
+
+
+def drifted(samples: Sequence[float], tolerance: float = 0.05) -> float | None:
+    """Relative change of the median from the first half to the second, if beyond noise and
+    ``tolerance``.
+
+    Beyond noise: the intervals of the two halves do not overlap. Fewer than twelve samples say
+    nothing.
+    """
+    if len(samples) < 12:
+        return None
+    half = len(samples) // 2
+    early, late = median_interval(samples[:half]), median_interval(samples[half:])
+    apart = early.high < late.low or late.high < early.low
+    change = late.median / early.median - 1.0 if early.median > 0 else 0.0
+    return change if apart and abs(change) > tolerance else None

@@ -1,0 +1,221 @@
+"""Writing down a verdict: the official trace with our record."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from solbench.gate import GateResult
+from solbench.jail._types import Walls
+from solbench.judge._bounds import BoundOrNote
+from solbench.judge._measure import Measurement
+from solbench.judge._statistics import median_interval, quantile
+from solbench.judge._verdicts import Failure
+from solbench.score import ScoreResult, failed, sol_score, undecidable
+from solbench.spec import (
+    Correctness,
+    Environment,
+    Evaluation,
+    Flag,
+    Performance,
+    SolBenchRecord,
+    Timing,
+    Trace,
+    Workload,
+)
+
+_CLOCK_TICK_MS = 1e-6
+PROVISIONAL_BASELINE = "provisional: reference"
+
+
+@dataclass(frozen=True, slots=True)
+class WorkloadResult:
+    """All that is known about one workload when its verdict falls."""
+
+    problem_name: str
+    solution_name: str
+    workload: Workload
+    failure: Failure | None
+    measurement: Measurement | None
+    bound: BoundOrNote
+    walls: Walls
+    flags: tuple[Flag, ...]
+    digests: dict[str, str]
+    log: str
+    clock: str
+    verified: bool
+
+
+def score_of(result: WorkloadResult) -> ScoreResult:
+    """The workload's score with the reference's own time as the provisional baseline."""
+    if result.failure is not None:
+        return failed(f"{result.failure.status}: {result.failure.reason}")
+    measured = result.measurement
+    if result.bound.t_sol_ms is None:
+        return ScoreResult(None, result.bound.note or "no bound", "no_bound")
+    if measured is None or not measured.samples or not measured.reference_samples:
+        return ScoreResult(None, "no score: the reference could not be timed", "no_bound")
+    return sol_score(
+        median_interval(measured.samples).median,
+        median_interval(measured.reference_samples).median,
+        result.bound.t_sol_ms,
+        result.bound.t_floor_ms,
+    )
+
+
+def make_trace(result: WorkloadResult, score: ScoreResult, environment: Environment) -> Trace:
+    """The trace of one workload; every key is filled whatever the verdict."""
+    failure = result.failure
+    return Trace(
+        definition=result.problem_name,
+        solution=result.solution_name,
+        workload=result.workload,
+        evaluation=Evaluation(
+            status=failure.status if failure else "PASSED",
+            log=_log(result),
+            correctness=_correctness(_gate(result)),
+            performance=None if failure else _performance(result.measurement),
+            environment=environment,
+            timestamp=datetime.now(UTC).isoformat(timespec="milliseconds"),
+        ),
+        solbench=_record(result, score),
+    )
+
+
+def _record(result: WorkloadResult, score: ScoreResult) -> SolBenchRecord:
+    failure, measured, bound = result.failure, result.measurement, result.bound.bound
+    return SolBenchRecord(
+        t_sol_ms=bound.t_sol_ms if bound else None,
+        t_attainable_ms=bound.t_attainable_ms if bound else None,
+        t_floor_ms=bound.t_floor_ms if bound else None,
+        binding=bound.binding if bound else None,
+        score=score.score,
+        score_note=score.note,
+        baseline=PROVISIONAL_BASELINE,
+        flags=(*result.flags, *_score_flags(result, score)),
+        timing=_timing(result, measured.samples) if measured and not failure else None,
+        reference_timing=_timing(result, measured.reference_samples) if measured else None,
+        digests=result.digests,
+        jail=jail_record(result.walls),
+        bound=result.bound.record(),
+        failure=_where(_gate(result)) if failure else None,
+        phase=failure.phase if failure else "run",
+        version=solbench_version(),
+    )
+
+
+def jail_record(walls: Walls) -> dict[str, Any]:
+    """Layer → true, or why it does not stand."""
+    layers: dict[str, Any] = {name: why or True for name, why in walls.layers.items()}
+    return {**layers, "sealed": walls.sealed}
+
+
+def _score_flags(result: WorkloadResult, score: ScoreResult) -> Sequence[Flag]:
+    flags = []
+    if score.kind in ("faster_than_bound", "write_absorbed", "saturated"):
+        flags.append(Flag(id=score.kind, evidence=score.note))
+    measured, t_sol_ms = result.measurement, result.bound.t_sol_ms
+    if score.kind == "scored" and measured is not None and t_sol_ms is not None:
+        interval = median_interval(measured.samples)
+        baseline_ms = median_interval(measured.reference_samples).median
+        if undecidable(interval.low, interval.high, baseline_ms, t_sol_ms):
+            evidence = (
+                f"the 95% interval of {interval.high - interval.low:.3g} ms is wide beside "
+                f"the headroom of {baseline_ms - t_sol_ms:.3g} ms"
+            )
+            flags.append(Flag(id="undecidable", evidence=evidence))
+    return flags
+
+
+def _gate(result: WorkloadResult) -> GateResult | None:
+    if result.failure is not None:
+        return result.failure.gate
+    return result.measurement.gate if result.measurement is not None else None
+
+
+def _correctness(gate: GateResult | None) -> Correctness | None:
+    if gate is None or gate.status not in ("PASSED", "INCORRECT_NUMERICAL"):
+        return None
+    return Correctness(
+        max_relative_error=_finite(gate.max_relative_error),
+        max_absolute_error=_finite(gate.max_absolute_error),
+        has_nan=gate.has_nan,
+        has_inf=gate.has_inf,
+    )
+
+
+def _performance(measured: Measurement | None) -> Performance | None:
+    if measured is None or not measured.samples:
+        return None
+    latency_ms = median_interval(measured.samples).median
+    reference_ms = measured.fallback_reference_ms
+    if measured.reference_samples:
+        reference_ms = median_interval(measured.reference_samples).median
+    # A time of zero is one that the timer floor covers whole: the floor is then the honest divisor.
+    divisor = latency_ms or measured.floor_ms or _CLOCK_TICK_MS
+    return Performance(
+        latency_ms=latency_ms,
+        reference_latency_ms=reference_ms,
+        speedup_factor=reference_ms / divisor,
+    )
+
+
+def _timing(result: WorkloadResult, samples: Sequence[float]) -> Timing | None:
+    if not samples:
+        return None
+    interval = median_interval(samples)
+    return Timing(
+        median_ms=interval.median,
+        ci_low_ms=interval.low,
+        ci_high_ms=interval.high,
+        samples=tuple(samples),
+        p5_ms=quantile(samples, 0.05),
+        p95_ms=quantile(samples, 0.95),
+        clock=result.clock,
+        verified=result.verified,
+        timer_floor_ms=result.measurement.floor_ms if result.measurement else 0.0,
+    )
+
+
+def _where(gate: GateResult | None) -> dict[str, Any] | None:
+    """The failure report: output, first differing index, expected, got, share off, worst errors."""
+    if gate is None:
+        return None
+    first = gate.first
+    return {
+        "output": gate.output,
+        "reason": gate.reason,
+        "index": list(first.index) if first else None,
+        "expected": _number(first.expected) if first else None,
+        "got": _number(first.got) if first else None,
+        "share_off": gate.share_off,
+        "max_absolute_error": _finite(gate.max_absolute_error),
+        "max_relative_error": _finite(gate.max_relative_error),
+    }
+
+
+def _log(result: WorkloadResult) -> str:
+    if result.failure is None:
+        return result.log
+    return f"{result.failure.reason}\n{result.log}".rstrip()
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def _number(value: float) -> float | str:
+    """Strict JSON has no NaN: its name then."""
+    return value if math.isfinite(value) else str(value)
+
+
+def solbench_version() -> str:
+    """Version of the installed package."""
+    try:
+        return version("solbench")
+    except PackageNotFoundError:  # run from a source tree that is not installed
+        return "unknown"
