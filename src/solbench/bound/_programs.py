@@ -1,0 +1,218 @@
+"""Programs that a bound can be derived for: problems, plain functions, and ``Model`` modules."""
+
+from __future__ import annotations
+
+import inspect
+import linecache
+import sys
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import torch
+
+from solbench.errors import CaptureError, InputError
+from solbench.spec import (
+    Problem,
+    Workload,
+    load_entrypoint,
+    load_reference,
+    make_inputs,
+    reference_file,
+)
+
+_module_numbers = count()
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A program that is ready to run, with its inputs."""
+
+    function: Callable[..., Any]
+    args: tuple[Any, ...]
+    kwargs: Mapping[str, Any]
+    inputs: Mapping[str, torch.Tensor]
+    """Every tensor input by name, in order: arguments, then parameters and buffers by qualified name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A reference with one workload."""
+
+    name: str
+    """The definition's name, or the module's path as given."""
+    workload: str
+    """The workload's uuid; empty where there is only one."""
+    source_file: str
+    """File name of the lines that locations speak of, as in tracebacks."""
+    load: Callable[[], Callable[[int], Call]]
+    """Executes the source and returns a function that makes the call's inputs for a seed. Capture runs
+    that function on fake tensors: it must not read their contents more than it has to."""
+    output_names: tuple[str, ...] = ()
+    """Declared names; without them outputs are numbered."""
+    dict_outputs: bool = field(default=False)
+    """Further keys of a returned dict are ignored."""
+
+
+def problem_program(problem: Problem, workload: Workload) -> Program:
+    """The reference of a problem on one workload; its inputs are the declared ones, by position."""
+
+    def load() -> Callable[[int], Call]:
+        # Executed here and not while inputs are made: module-level tensors must be real ones.
+        load_entrypoint(problem)
+        run = load_reference(problem)
+
+        def make(seed: int) -> Call:
+            made = make_inputs(problem, workload, seed)
+            tensors = {k: v for k, v in made.items() if isinstance(v, torch.Tensor)}
+            return Call(run, tuple(made.values()), {}, tensors)
+
+        return make
+
+    return Program(
+        name=problem.name,
+        workload=workload.uuid,
+        source_file=reference_file(problem),
+        load=load,
+        output_names=tuple(problem.definition.outputs),
+        dict_outputs=True,
+    )
+
+
+def function_program(
+    function: Callable[..., Any],
+    inputs: Sequence[Any] | Mapping[str, Any],
+    *,
+    name: str | None = None,
+    workload: str = "",
+) -> Program:
+    """A plain function with example inputs, by position or by name.
+
+    Tensors on the ``meta`` device stand for inputs of that shape and dtype; others are real, and the
+    contents of integer and boolean ones are used. Nested lists, tuples and dicts of tensors are allowed.
+    """
+    by_name = dict(inputs) if isinstance(inputs, Mapping) else {}
+    by_position = () if isinstance(inputs, Mapping) else tuple(inputs)
+
+    def make(seed: int) -> Call:
+        args = tuple(_drawn(item) for item in by_position)
+        kwargs = {key: _drawn(item) for key, item in by_name.items()}
+        named = dict(zip(_parameter_names(function, len(args)), args, strict=True)) | kwargs
+        return Call(function, args, kwargs, named_tensors(named))
+
+    inner = inspect.unwrap(function)
+    code = getattr(inner, "__code__", None)
+    return Program(
+        name=name or str(getattr(inner, "__name__", type(inner).__name__)),
+        workload=workload,
+        source_file=code.co_filename if code is not None else "",
+        load=lambda: make,
+    )
+
+
+def module_program(path: Path | str) -> Program:
+    """A python file with ``Model``, ``get_inputs()`` and, if it needs arguments, ``get_init_inputs()``.
+
+    The model is used as built, in training mode; its parameters need no gradient unless the source
+    itself differentiates.
+    """
+    file = Path(path)
+    try:
+        source = file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"cannot be read: {error}", file=file) from error
+
+    def load() -> Callable[[int], Call]:
+        module = load_module(source, str(file))
+        for needed in ("Model", "get_inputs"):
+            if not hasattr(module, needed):
+                raise CaptureError(f"{file}: defines no '{needed}'")
+        return lambda seed: _model_call(module, source)
+
+    return Program(name=str(path), workload="", source_file=str(file), load=load)
+
+
+def _model_call(module: ModuleType, source: str) -> Call:
+    given = module.get_init_inputs() if hasattr(module, "get_init_inputs") else []
+    args, kwargs = _init_arguments(given)
+    model = module.Model(*args, **kwargs)
+    if not any(word in source for word in ("backward(", "autograd.grad", "torch.func")):
+        model.requires_grad_(False)
+    made = module.get_inputs()
+    by_name = dict(made) if isinstance(made, Mapping) else {}
+    by_position = () if isinstance(made, Mapping) else tuple(made)
+    names = _parameter_names(model.forward, len(by_position))
+    arguments = named_tensors(dict(zip(names, by_position, strict=True)) | by_name)
+    owned = dict(model.named_parameters()) | dict(model.named_buffers())
+    return Call(model, by_position, by_name, arguments | owned)
+
+
+def _init_arguments(given: Any) -> tuple[Sequence[Any], Mapping[str, Any]]:
+    """Positional, by name, or the pair of both that some modules return."""
+    if isinstance(given, Mapping):
+        return (), given
+    given = list(given)
+    if len(given) == 2 and isinstance(given[0], list) and isinstance(given[1], dict):
+        return given[0], given[1]
+    return given, {}
+
+
+def load_module(source: str, file: str) -> ModuleType:
+    """Execute source as a fresh module whose tracebacks name ``file``."""
+    module = ModuleType(f"solbench_program_{next(_module_numbers)}")
+    module.__file__ = file
+    # Dataclasses and pickle look a module up while it is executed.
+    sys.modules[module.__name__] = module
+    linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SyntaxWarning)
+        code = compile(source, file, "exec", dont_inherit=True)
+    exec(code, module.__dict__)
+    return module
+
+
+def named_tensors(values: Mapping[str, Any]) -> dict[str, torch.Tensor]:
+    """Tensors of nested lists, tuples and dicts, by dotted name."""
+    found: dict[str, torch.Tensor] = {}
+    for name, value in values.items():
+        if isinstance(value, torch.Tensor):
+            found[name] = value
+        elif isinstance(value, Mapping):
+            found |= named_tensors({f"{name}.{key}": item for key, item in value.items()})
+        elif isinstance(value, list | tuple):
+            found |= named_tensors({f"{name}.{i}": item for i, item in enumerate(value)})
+        elif isinstance(value, torch.nn.Module):
+            owned = [*value.named_parameters(), *value.named_buffers()]
+            found |= {f"{name}.{key}": tensor for key, tensor in owned}
+    return found
+
+
+def _parameter_names(function: Callable[..., Any], number: int) -> list[str]:
+    """Names of the first positional parameters; ``input.N`` where there is no name."""
+    try:
+        parameters: Iterable[inspect.Parameter] = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        parameters = ()
+    names = [
+        parameter.name
+        for parameter in parameters
+        if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD)
+    ]
+    return [names[i] if i < len(names) else f"input.{i}" for i in range(number)]
+
+
+def _drawn(item: Any) -> Any:
+    """Meta tensors become drawn ones; everything else stays."""
+    if isinstance(item, list | tuple):
+        return type(item)(_drawn(part) for part in item)
+    if isinstance(item, dict):
+        return {key: _drawn(part) for key, part in item.items()}
+    if not isinstance(item, torch.Tensor) or item.device.type != "meta":
+        return item
+    if item.dtype.is_floating_point:
+        return torch.randn(item.shape).to(item.dtype).requires_grad_(item.requires_grad)
+    return torch.zeros(item.shape, dtype=item.dtype)

@@ -1,0 +1,205 @@
+"""From a program to its graph, by the cheapest rung of the ladder that suffices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
+from torch.utils._pytree import tree_map
+
+from solbench.bound._programs import Call, Program
+from solbench.bound._result import CaptureRung
+from solbench.bound.capture._builder import CONSTANT, FROM_FLOATS, FROM_INDICES
+from solbench.bound.capture._environment import watched
+from solbench.bound.capture._recorder import Recorder
+from solbench.bound.graph import Graph
+from solbench.errors import CaptureError, InputError, NeedsValues
+
+_LADDER: tuple[CaptureRung, ...] = ("fake", "values", "real")
+_LEVELS = {"fake": CONSTANT, "values": FROM_INDICES, "real": FROM_FLOATS}
+DEFAULT_LIMIT_BYTES = 2 << 30
+"""Memory for contents that are computed for real, at most."""
+
+_SEED = 0
+
+
+def capture(
+    program: Program, rung: CaptureRung | None = None, *, limit_bytes: int = DEFAULT_LIMIT_BYTES
+) -> tuple[Graph, CaptureRung]:
+    """The functional graph of a program for its one workload, and the rung that it took.
+
+    Without ``rung``, starts at ``values`` if an input holds integers or booleans, else at ``fake``, and
+    climbs when the program asks for contents that the rung does not know. At ``real`` floating inputs
+    have contents too: whatever control flow or an output's shape depends on is then computed for real on
+    the CPU, and only that.
+
+    Raises
+    ------
+    NeedsValues
+        ``rung`` was given and a higher one is needed.
+    CaptureError
+        The program failed, or needs more than ``limit_bytes``; the message names its line.
+    """
+    attempt = _Attempt(program, limit_bytes)
+    if rung is not None:
+        return attempt.run(rung), rung
+    current: CaptureRung = "values" if attempt.has_index_inputs() else "fake"
+    while True:
+        try:
+            return attempt.run(current), current
+        except NeedsValues as error:
+            current = next(step for step in _LADDER if step == error.rung)
+            # Anew: the program may have changed its inputs or kept fake tensors.
+            attempt = _Attempt(program, limit_bytes)
+
+
+class _Attempt:
+    """One run of a program."""
+
+    def __init__(self, program: Program, limit_bytes: int) -> None:
+        self._program = program
+        self._limit_bytes = limit_bytes
+        # Without fallback kernels: those would run operators for real on zeros of full size.
+        self._fake_mode = FakeTensorMode(allow_non_fake_inputs=True, allow_fallback_kernels=False)
+        self._maker = self._recorder("real")
+        self._adopted = 0
+        self._call = self._prepared()
+
+    def has_index_inputs(self) -> bool:
+        """Whether some input's contents may decide the bound."""
+        return any(not _is_floating(tensor) for tensor in self._call.inputs.values())
+
+    def run(self, rung: CaptureRung) -> Graph:
+        """Record the program."""
+        recorder = self._recorder(rung)
+        recorder.adopt = lambda tensor: self._adopt(recorder, tensor)
+        with self._fake_mode:
+            for name, tensor in self._call.inputs.items():
+                self._add_input(recorder, name, tensor)
+            args, kwargs = tree_map(recorder.fake, (self._call.args, dict(self._call.kwargs)))
+        with _located(recorder), watched(recorder.contents_of), self._fake_mode, recorder:
+            result = self._call.function(*args, **kwargs)
+        with _located(recorder), self._fake_mode:
+            self._finish(recorder, result)
+        return recorder.builder.graph
+
+    def _recorder(self, rung: CaptureRung) -> Recorder:
+        return Recorder(
+            self._fake_mode,
+            self._program.source_file,
+            allowed_level=_LEVELS[rung],
+            limit_bytes=self._limit_bytes,
+        )
+
+    def _prepared(self) -> Call:
+        """The program's inputs as fake tensors, whose contents ``self._maker`` can compute."""
+        maker = self._maker
+        with _located(maker), watched(maker.contents_of):
+            make = self._program.load()
+            with self._fake_mode, maker, torch.random.fork_rng(devices=[]):
+                torch.manual_seed(_SEED)
+                return make(_SEED)
+
+    def _add_input(self, recorder: Recorder, name: str, tensor: torch.Tensor) -> None:
+        fake, level, contents = self._origin(tensor)
+        value = recorder.add_input(tensor, fake, level, contents)
+        recorder.builder.graph.inputs[name] = value
+
+    def _origin(self, tensor: torch.Tensor) -> tuple[torch.Tensor, int, Callable[[], torch.Tensor]]:
+        """The fake of an input, what its contents depend on, and how to get them."""
+        maker = self._maker
+        fake = maker.fake(tensor)
+        made = maker.value_of(fake)
+
+        def contents() -> torch.Tensor:
+            return maker.shadow.contents(made)
+
+        if not _is_floating(tensor) or tensor.dim() == 0:
+            return fake, FROM_INDICES, contents
+        fixed = isinstance(tensor, FakeTensor) and maker.builder.levels[made] == CONSTANT
+        if fixed and not _is_uniform(contents()):
+            # Made without chance, and not a fill: a mask or a table, the same for every seed.
+            return fake, FROM_INDICES, contents
+        return fake, FROM_FLOATS, contents
+
+    def _adopt(self, recorder: Recorder, tensor: torch.Tensor) -> None:
+        """A tensor that was made with the inputs but is none of them: a table, or a hidden input."""
+        if self._maker.builder.exact_alias_of(tensor) is None:
+            raise CaptureError("uses a tensor of unknown origin", location=recorder.location())
+        made = self._maker.value_of(tensor)
+        if self._maker.builder.levels[made] == CONSTANT:
+            contents = self._maker.shadow.contents(made)
+            recorder.add_constant(tensor, contents)
+            return
+        self._add_input(recorder, f"hidden.{self._adopted}", tensor)
+        self._adopted += 1
+
+    def _finish(self, recorder: Recorder, result: Any) -> None:
+        """Name the outputs, and add the inputs that were written to."""
+        graph = recorder.builder.graph
+        for name, item in self._named_outputs(result):
+            value = recorder.output_value(item)
+            if value is not None:
+                graph.outputs.append((name, value))
+        if not graph.outputs:
+            raise CaptureError(f"{self._program.name} returned no tensor")
+        for name, value in list(graph.inputs.items()):
+            latest = recorder.latest(value)
+            if latest != value:
+                graph.outputs.append((f"input:{name}", latest))
+        graph.known.update(recorder.shadow.publish())
+
+    def _named_outputs(self, result: Any) -> list[tuple[str, Any]]:
+        names = self._program.output_names
+        if isinstance(result, Mapping) and self._program.dict_outputs:
+            missing = [name for name in names if name not in result]
+            if missing:
+                raise CaptureError(f"returned a dict without {', '.join(missing)}")
+            return [(name, result[name]) for name in names]
+        leaves = _flattened("output", result)
+        if len(leaves) == len(names):
+            return [(name, leaf) for name, (_, leaf) in zip(names, leaves, strict=True)]
+        return leaves
+
+
+def _flattened(name: str, item: Any) -> list[tuple[str, Any]]:
+    """Leaves of nested results, by dotted name."""
+    if isinstance(item, Mapping):
+        parts = [(f"{name}.{key}", part) for key, part in item.items()]
+    elif isinstance(item, list | tuple):
+        parts = [(f"{name}.{position}", part) for position, part in enumerate(item)]
+    elif hasattr(item, "__dataclass_fields__"):
+        parts = [(f"{name}.{key}", getattr(item, key)) for key in item.__dataclass_fields__]
+    else:
+        return [(name, item)]
+    return [leaf for part_name, part in parts for leaf in _flattened(part_name, part)]
+
+
+def _is_floating(tensor: torch.Tensor) -> bool:
+    return tensor.dtype.is_floating_point or tensor.dtype.is_complex
+
+
+def _is_uniform(tensor: torch.Tensor) -> bool:
+    with torch._C._DisableTorchDispatch():
+        return tensor.numel() < 2 or bool((tensor == tensor.reshape(-1)[0]).all())
+
+
+@contextmanager
+def _located(recorder: Recorder) -> Iterator[None]:
+    """Failures of the program become errors that name its line."""
+    try:
+        yield
+    except NeedsValues:
+        raise
+    except CaptureError as error:
+        line = error.location or recorder.line_of(error)
+        raise CaptureError(error.what, location=line or None) from error
+    except InputError:
+        raise
+    # The program is not ours: whatever it raises is the finding.
+    except (Exception, SystemExit) as error:
+        what = f"{type(error).__name__}: {error}".strip().splitlines()
+        raise CaptureError(what[0], location=recorder.line_of(error) or None) from error

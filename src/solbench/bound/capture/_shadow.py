@@ -1,0 +1,138 @@
+"""Contents of values, computed on demand from the graph that was recorded so far."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+
+from solbench.bound._replay import call_node, call_raw, find_operator
+from solbench.bound.capture._builder import FROM_INDICES, LARGEST_KNOWN_ELEMENTS, GraphBuilder
+from solbench.bound.capture._operators import describe
+from solbench.bound.graph import ABSENT, Node, Ref, Value
+from solbench.errors import CaptureError
+
+_PUBLISHED_BYTES = 512 << 20
+"""Together, the contents handed to the analysis stay below this."""
+
+
+class Shadow:
+    """Evaluates single values of a graph that is being built, and remembers them."""
+
+    def __init__(
+        self, builder: GraphBuilder, leaf: Callable[[int], torch.Tensor], limit_bytes: int
+    ) -> None:
+        self._builder = builder
+        self._leaf = leaf
+        """Contents of a value without a producing node."""
+        self._limit_bytes = limit_bytes
+        self._contents: dict[int, torch.Tensor] = {}
+        self._held_bytes = 0
+
+    def contents(self, value: int) -> torch.Tensor:
+        """The contents of a value. Not to be modified.
+
+        Raises
+        ------
+        CaptureError
+            It needs more memory than the limit.
+        """
+        with torch._C._DisableTorchDispatch(), torch.no_grad():
+            self._evaluate(value)
+        return self._contents[value]
+
+    def _evaluate(self, value: int) -> None:
+        pending = [value]
+        while pending:
+            current = pending[-1]
+            if current in self._contents:
+                pending.pop()
+                continue
+            position = self._builder.producers.get(current)
+            if position is None:
+                self.hold(current, self._leaf(current))
+                continue
+            node = self._builder.graph.nodes[position]
+            missing = [ref for ref in self._needed(node) if ref not in self._contents]
+            if missing:
+                pending.extend(missing)
+            else:
+                self._compute(node)
+
+    def run(self, node: Node) -> Any:
+        """Results of a node that is not recorded yet, as the operator returns them."""
+        for ref in node.refs():
+            self.contents(ref)
+        with torch._C._DisableTorchDispatch(), torch.no_grad():
+            return call_raw(node, self._contents.__getitem__, self._builder.graph.values)
+
+    def hold(self, value: int, tensor: torch.Tensor) -> None:
+        """Remember the contents of a value."""
+        self._contents[value] = tensor
+        if 0 not in tensor.stride():
+            self._held_bytes += tensor.numel() * tensor.itemsize
+        if self._held_bytes > self._limit_bytes:
+            raise CaptureError(
+                f"computing the values it asks for takes more than {self._limit_bytes >> 20} MiB"
+            )
+
+    def publish(self) -> dict[int, torch.Tensor]:
+        """Everything small that does not depend on floating inputs, and the indices asked for."""
+        known = {}
+        budget = _PUBLISHED_BYTES
+        for value in self._candidates():
+            tensor = self.contents(value.id)
+            budget -= 0 if 0 in tensor.stride() else tensor.numel() * tensor.itemsize
+            if budget < 0:
+                break
+            known[value.id] = tensor
+        return known
+
+    def _candidates(self) -> Iterator[Value]:
+        for value in self._builder.graph.values.values():
+            if self._builder.levels[value.id] <= FROM_INDICES:
+                if value.numel <= LARGEST_KNOWN_ELEMENTS or value.id in self._contents:
+                    yield value
+            elif value.id in self._contents and not value.dtype.is_floating_point:
+                yield value
+
+    def _needed(self, node: Node) -> Iterator[int]:
+        """Operands whose contents matter."""
+        operator = describe(find_operator(node.op))
+        if not (operator.fills or operator.overwrites):
+            yield from node.refs()
+        elif operator.overwrites:
+            yield from (
+                ref.id for name, ref in node.args.items() if name != "self" and _is_ref(ref)
+            )
+
+    def _compute(self, node: Node) -> None:
+        operator = describe(find_operator(node.op))
+        values = self._builder.graph.values
+        if operator.fills:
+            self.hold(node.outputs[0], _filled(node, values[node.outputs[0]]))
+            return
+
+        def operand(value: int) -> torch.Tensor:
+            held = self._contents.get(value)
+            return held if held is not None else _blank(values[value])
+
+        results = call_node(node, operand, values)
+        for value, tensor in zip(node.outputs, results, strict=True):
+            if value != ABSENT and tensor is not None:
+                self.hold(value, tensor)
+
+
+def _is_ref(argument: Any) -> bool:
+    return isinstance(argument, Ref)
+
+
+def _blank(value: Value) -> torch.Tensor:
+    """Stands for a tensor whose contents do not matter; takes no memory."""
+    return torch.zeros((), dtype=value.dtype).expand(value.shape)
+
+
+def _filled(node: Node, value: Value) -> torch.Tensor:
+    number = node.args.get("fill_value", 1 if ".ones" in node.op or "new_ones" in node.op else 0)
+    return torch.full((), number, dtype=value.dtype).expand(value.shape)
