@@ -1,0 +1,47 @@
+"""Everything that touches untrusted code: walls, builders, and the worker.
+
+    with start_zygote() as zygote:
+        worker = zygote.spawn(plan, buffers)
+        reply = worker.wait(worker.command(Command.LOAD), limits.load_s)
+
+``solbench.jail.build`` makes the artifact that a plan names.
+"""
+
+from solbench.jail._client import ZygoteClient, start_zygote
+from solbench.jail._types import Limits, Reply, SlotBuffers, Walls, Worker, WorkerPlan, Zygote
+from solbench.jail._worker import JailedWorker
+from solbench.jail.protocol import (
+    CLAIM_COUNT,
+    PAGE_BYTES,
+    Artifact,
+    Command,
+    Field,
+    Layout,
+    Role,
+    ScalarField,
+    Status,
+    TensorField,
+)
+
+__all__ = [
+    "CLAIM_COUNT",
+    "PAGE_BYTES",
+    "Artifact",
+    "Command",
+    "Field",
+    "JailedWorker",
+    "Layout",
+    "Limits",
+    "Reply",
+    "Role",
+    "ScalarField",
+    "SlotBuffers",
+    "Status",
+    "TensorField",
+    "Walls",
+    "Worker",
+    "WorkerPlan",
+    "Zygote",
+    "ZygoteClient",
+    "start_zygote",
+]

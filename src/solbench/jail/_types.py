@@ -51,13 +51,28 @@ class Reply:
 
 
 @dataclass(frozen=True, slots=True)
+class DeviceMemory:
+    """CUDA: IPC handles, in hex, of one layout's allocations. All slots lie one behind the other.
+
+    A handle exposes its whole allocation, so nothing else may live in it.
+    """
+
+    inputs: str
+    outputs: str
+    control: str
+    """Holds one word: what a queued run waits for."""
+
+
+@dataclass(frozen=True, slots=True)
 class WorkerPlan:
-    """Everything a worker is given at birth. Buffers are passed as descriptors beside it."""
+    """Everything a worker is given at birth. CPU buffers are passed as descriptors beside it."""
 
     artifact: Artifact
     layouts: tuple[Layout, ...]
     device: str
     limits: Limits = field(default_factory=Limits)
+    device_memory: tuple[DeviceMemory, ...] = ()
+    """CUDA: one for each layout."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,143 @@
+"""What ``/proc`` tells about other processes."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+_STABLE_ROUNDS = 20
+"""A process that forks in a loop is stopped after a few rounds; this bounds them."""
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadStatus:
+    """The lines of ``/proc/<pid>/task/<tid>/status`` that say which walls stand."""
+
+    no_new_privs: bool
+    capabilities: int
+    """Effective and permitted together."""
+    seccomp_mode: int
+    seccomp_filters: int
+
+
+def thread_ids(pid: int) -> list[int]:
+    """Empty when the process is gone."""
+    try:
+        return [int(name) for name in os.listdir(f"/proc/{pid}/task")]  # noqa: PTH208 - hot
+    except OSError:
+        return []
+
+
+def thread_status(pid: int, thread: int) -> ThreadStatus:
+    """Raises ``OSError`` when the thread is gone."""
+    text = Path(f"/proc/{pid}/task/{thread}/status").read_text()
+    fields = dict(line.split(":", 1) for line in text.splitlines() if ":" in line)
+    return ThreadStatus(
+        no_new_privs=int(fields.get("NoNewPrivs", "0")) == 1,
+        capabilities=int(fields["CapEff"], 16) | int(fields["CapPrm"], 16),
+        seccomp_mode=int(fields.get("Seccomp", "0")),
+        seccomp_filters=int(fields.get("Seccomp_filters", "0")),
+    )
+
+
+def _stat(path: str) -> tuple[str, int]:
+    """State letter and parent. The name in parentheses may hold anything, so look behind it."""
+    state, parent = Path(path).read_bytes().rpartition(b")")[2].split()[:2]
+    return state.decode(), int(parent)
+
+
+def all_stopped(pid: int) -> bool:
+    """Whether every thread is stopped by a signal (or the process is gone)."""
+    for thread in thread_ids(pid):
+        try:
+            state, _ = _stat(f"/proc/{pid}/task/{thread}/stat")
+        except OSError:
+            continue
+        if state not in "TZX":
+            return False
+    return True
+
+
+def resident_bytes(pid: int) -> int:
+    """0 when the process is gone."""
+    try:
+        return int(Path(f"/proc/{pid}/statm").read_bytes().split()[1]) * os.sysconf("SC_PAGESIZE")
+    except OSError:
+        return 0
+
+
+def namespace(pid: int | str, kind: str) -> str:
+    """Identity of a namespace, or ``""`` where it cannot be read."""
+    try:
+        return os.readlink(f"/proc/{pid}/ns/{kind}")  # noqa: PTH115 - hot, and the text is wanted
+    except OSError:
+        return ""
+
+
+def parents() -> dict[int, int]:
+    """Process → parent, zombies left out."""
+    found: dict[int, int] = {}
+    for name in os.listdir("/proc"):  # noqa: PTH208 - hot
+        if name.isdigit():
+            with contextlib.suppress(OSError, ValueError):
+                state, parent = _stat(f"/proc/{name}/stat")
+                if state not in "ZX":
+                    found[int(name)] = parent
+    return found
+
+
+def descendants(pid: int, user_namespace: str) -> set[int]:
+    """What a process has started: its tree, and whatever shares its user namespace.
+
+    An orphan has left the tree but not the namespace. ``user_namespace`` is ``""`` where the process
+    has none of its own.
+    """
+    known = parents()
+    found: set[int] = set()
+    for process in known:
+        if process == pid:
+            continue
+        shares = bool(user_namespace) and namespace(process, "user") == user_namespace
+        if shares or _has_ancestor(process, pid, known):
+            found.add(process)
+    return found
+
+
+def _has_ancestor(process: int, ancestor: int, known: dict[int, int]) -> bool:
+    while process in known:
+        process = known[process]
+        if process == ancestor:
+            return True
+    return False
+
+
+def send(pid: int, number: int) -> None:
+    """Signal a process that may be gone."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.kill(pid, number)
+
+
+def end_all(find: Callable[[], set[int]]) -> bool:
+    """Kill everything that ``find`` finds, also what forks meanwhile; whether none is left.
+
+    They are stopped first: a stopped process cannot fork.
+    """
+    stopped: set[int] = set()
+    for _ in range(_STABLE_ROUNDS):
+        new = find() - stopped
+        if not new:
+            break
+        for pid in new:
+            send(pid, signal.SIGSTOP)
+        stopped |= new
+    for _ in range(_STABLE_ROUNDS):
+        left = find()
+        if not left:
+            return True
+        for pid in left:
+            send(pid, signal.SIGKILL)
+    return not find()

@@ -1,0 +1,279 @@
+"""The judge's handle on one worker."""
+
+from __future__ import annotations
+
+import contextlib
+import mmap
+import os
+import select
+import shutil
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Literal
+
+from solbench.jail import _processes
+from solbench.jail._types import Limits, Reply, Walls
+from solbench.jail.protocol import CLAIM_COUNT, PAGE_BYTES, Command, Field, Status
+
+_SPIN_LOOKS = 200
+"""Looks at the page between two looks at the clock (some 15 µs)."""
+_HOUSEKEEPING_NS = 1_000_000
+_MEMORY_EVERY_NS = 5_000_000
+_TREE_EVERY_NS = 100_000_000
+_NAP_AFTER_NS = 50_000_000
+_NAP_SHARE = 1000
+"""A long wait naps for a thousandth of what has passed: it spares a core and costs 0.1 %."""
+_LONGEST_NAP_S = 2e-3
+_FREEZE_S = 2.0
+_RESEND_S = 0.005
+_LOG_READS = 16
+_EXIT_S = 1.0
+
+
+class JailedWorker:
+    """One jailed process behind its walls. Commands are strictly one at a time; not thread-safe.
+
+    Nothing that the worker does raises here: it becomes a ``Reply``.
+    """
+
+    def __init__(
+        self,
+        *,
+        pid: int,
+        pidfd: int,
+        page: mmap.mmap,
+        log_fd: int,
+        scratch: Path,
+        limits: Limits,
+        layers: dict[str, str],
+        base_filters: int,
+        exit_status: Callable[[int, float], int | None],
+    ) -> None:
+        self.pid = pid
+        self._pidfd = pidfd
+        self._page = page
+        self._fields = memoryview(page).cast("q")
+        self._log_fd = log_fd
+        self._log = bytearray()
+        self._scratch = scratch
+        self._limits = limits
+        self._layers = layers
+        self._base_filters = base_filters
+        self._exit_status = exit_status
+        self._sequence = 0
+        self._command = 0
+        self._sealed = False
+        self._end: Reply | None = None
+        self._next_memory_ns = 0
+        self._next_tree_ns = 0
+        own = _processes.namespace("self", "user")
+        found = _processes.namespace(pid, "user")
+        self._user_namespace = found if found != own else ""
+        self._poll = select.poll()
+        self._poll.register(pidfd, select.POLLIN)
+
+    def command(self, command: int, *, layout: int = 0, first: int = 0, count: int = 1) -> int:
+        """Ring the doorbell; returns the sequence number. Does not wait."""
+        fields = self._fields
+        self._command = command
+        self._sequence += 1
+        fields[Field.COMMAND] = command
+        fields[Field.LAYOUT] = layout
+        fields[Field.FIRST_SLOT] = first
+        fields[Field.COUNT] = count
+        fields[Field.SEQUENCE] = self._sequence  # last: the worker acts on it
+        return self._sequence
+
+    def wait(self, sequence: int, timeout_s: float) -> Reply:
+        """Spin until the worker answers, dies, outgrows its memory, or time is up.
+
+        A worker that did not answer is killed: it cannot be given another command.
+        """
+        if self._end is not None:
+            return self._end
+        fields, began = self._fields, time.perf_counter_ns()
+        deadline = began + int(timeout_s * 1e9)
+        next_look = began + _HOUSEKEEPING_NS
+        while True:
+            for _ in range(_SPIN_LOOKS):
+                if fields[8] == sequence:  # Field.DONE, spelled out: this is the timed path
+                    return self._answered(time.perf_counter_ns())
+            now = time.perf_counter_ns()
+            if now >= next_look:
+                reply = self._housekeep(now, sequence)
+                if reply is not None:
+                    return reply
+                if now >= deadline:
+                    return self._finish("timeout", f"no answer within {timeout_s:g} s")
+                if now - began > _NAP_AFTER_NS:
+                    time.sleep(min((now - began) / _NAP_SHARE / 1e9, _LONGEST_NAP_S))
+                next_look = now + _HOUSEKEEPING_NS
+
+    def _answered(self, seen_ns: int) -> Reply:
+        value = self._fields[Field.STATUS]
+        known = value in Status._value2member_map_
+        status = Status(value) if known else Status.INTERNAL
+        self._drain_log()
+        if self._command == Command.SEAL and status == Status.OK:
+            self._sealed = True
+            _processes.end_all(self._descendants)
+        return Reply("done", status, "" if known else f"status {value} does not exist", seen_ns)
+
+    def _housekeep(self, now: int, sequence: int) -> Reply | None:
+        self._drain_log()
+        if self._dead():
+            if self._fields[Field.DONE] == sequence:
+                return self._answered(now)
+            return self._finish("died", self._cause_of_death())
+        if now >= self._next_memory_ns:
+            self._next_memory_ns = now + _MEMORY_EVERY_NS
+            used = self._memory_bytes(now)
+            if used > self._limits.memory_bytes:
+                return self._finish(
+                    "memory",
+                    f"resident memory of {used >> 20} MiB passed the limit of "
+                    f"{self._limits.memory_bytes >> 20} MiB",
+                )
+        return None
+
+    def _memory_bytes(self, now: int) -> int:
+        """Of the worker; now and then also of what it started, which it can until it is sealed."""
+        used = _processes.resident_bytes(self.pid)
+        if not self._sealed and now >= self._next_tree_ns:
+            self._next_tree_ns = now + _TREE_EVERY_NS
+            used += sum(map(_processes.resident_bytes, self._descendants()))
+        return used
+
+    def _dead(self) -> bool:
+        return bool(self._poll.poll(0))
+
+    def _cause_of_death(self) -> str:
+        status = self._exit_status(self.pid, _EXIT_S)
+        if status is None:
+            return "killed together with its parent"
+        if os.WIFSIGNALED(status):
+            number = os.WTERMSIG(status)
+            return f"killed by signal {number} ({signal.Signals(number).name})"
+        return f"exited with code {os.WEXITSTATUS(status)}"
+
+    @property
+    def ended(self) -> bool:
+        """Whether it is known to be dead."""
+        return self._pidfd < 0
+
+    def _finish(self, kind: Literal["died", "timeout", "memory"], detail: str) -> Reply:
+        """Remember how the worker ended; every later wait answers the same."""
+        self._end = Reply(kind, detail=detail, seen_ns=time.perf_counter_ns())
+        self.kill()
+        return self._end
+
+    def freeze(self) -> None:
+        """Stop every thread; returns when all are stopped. One that cannot be stopped is killed."""
+        began = time.monotonic()
+        deadline, resend = began + _FREEZE_S, began
+        while not self._dead():
+            now = time.monotonic()
+            if now >= resend:
+                self._signal(signal.SIGSTOP)
+                resend = now + _RESEND_S
+            if _processes.all_stopped(self.pid):
+                return
+            if now > deadline:
+                self._finish("died", "killed: it could not be stopped")
+                return
+
+    def frozen(self) -> bool:
+        """Whether every thread is (still) stopped."""
+        return _processes.all_stopped(self.pid)
+
+    def thaw(self) -> None:
+        """Let it go on. What it takes until the worker sees its page is part of the timer's floor."""
+        self._signal(signal.SIGCONT)
+
+    def claims(self, count: int) -> list[int]:
+        """The worker's own nanoseconds of the last ``count`` calls of a command: advice only."""
+        first = int(Field.CLAIMS)
+        return list(self._fields[first : first + min(count, CLAIM_COUNT)])
+
+    def walls(self) -> Walls:
+        """Read from ``/proc``: what the shim reported, unless it cannot be seen from outside."""
+        layers = dict(self._layers)
+        filters: list[int] = []
+        for thread in _processes.thread_ids(self.pid):
+            with contextlib.suppress(OSError):
+                seen = _processes.thread_status(self.pid, thread)
+                filters.append(seen.seccomp_filters - self._base_filters)
+                self._compare(layers, seen)
+        if self._layers.get("namespaces") == "" and not self._user_namespace:
+            layers["namespaces"] = "not seen from outside"
+        left = self._descendants()
+        if left:
+            layers["descendants"] = f"{len(left)} processes of the worker are alive"
+        sealed = bool(filters) and min(filters) >= 2 and not left
+        return Walls(layers, sealed)
+
+    def _compare(self, layers: dict[str, str], seen: _processes.ThreadStatus) -> None:
+        stands = {
+            "no_new_privs": seen.no_new_privs,
+            "capabilities": not seen.capabilities,
+            "seccomp": seen.seccomp_mode == 2 and seen.seccomp_filters > self._base_filters,
+        }
+        for name, visible in stands.items():
+            if not visible and not layers.get(name):
+                layers[name] = "not seen from outside"
+
+    def _descendants(self) -> set[int]:
+        return _processes.descendants(self.pid, self._user_namespace)
+
+    def log_tail(self) -> str:
+        """The last bytes that the worker printed. Never interpreted by the judge."""
+        self._drain_log()
+        return self._log.decode("utf-8", "replace")
+
+    def _drain_log(self) -> None:
+        if self._log_fd < 0:
+            return
+        for _ in range(_LOG_READS):
+            try:
+                data = os.read(self._log_fd, 1 << 16)
+            except BlockingIOError:
+                return
+            if not data:
+                return
+            self._log += data
+            del self._log[: -self._limits.log_bytes]
+
+    def kill(self) -> None:
+        """End the worker and everything it started. Idempotent."""
+        if self._pidfd < 0:
+            return
+        self._signal(signal.SIGKILL)
+        self._poll.poll(int(_EXIT_S * 1000))
+        _processes.end_all(self._leftovers)
+        if self._end is None:
+            self._end = Reply("died", detail="killed by the judge", seen_ns=time.perf_counter_ns())
+        self._drain_log()
+        os.close(self._log_fd)
+        os.close(self._pidfd)
+        self._pidfd = self._log_fd = -1
+        shutil.rmtree(self._scratch, ignore_errors=True)
+
+    def _leftovers(self) -> set[int]:
+        """After the worker's death its tree is gone; what remains shows by its namespace."""
+        if not self._user_namespace:
+            return set()
+        return _processes.descendants(self.pid, self._user_namespace)
+
+    def _signal(self, number: signal.Signals) -> None:
+        if self._pidfd >= 0:
+            with contextlib.suppress(ProcessLookupError):
+                signal.pidfd_send_signal(self._pidfd, number)
+
+
+def make_page() -> tuple[int, mmap.mmap]:
+    """The shared page: a descriptor that cannot shrink, and the judge's mapping of it."""
+    fd = os.memfd_create("page", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    os.ftruncate(fd, PAGE_BYTES)
+    return fd, mmap.mmap(fd, PAGE_BYTES)

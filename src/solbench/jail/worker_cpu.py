@@ -1,0 +1,101 @@
+"""The worker's side of a CPU slot: inputs mapped privately from sealed memory, outputs shared."""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+import time
+from collections.abc import Callable, Sequence
+
+import torch
+
+from solbench.jail._call import Call, describe, make_call, make_slot, torch_dtype
+from solbench.jail._load import Entry, Rejected
+from solbench.jail._types import WorkerPlan
+from solbench.jail.protocol import Status, TensorField
+from solbench.jail.walls import map_fixed, populate
+
+Claim = Callable[[int, int], None]
+"""``claim(call, nanoseconds)``: what the worker says a call took."""
+
+
+class CpuDevice:
+    """Slots of all layouts. ``descriptors[layout][slot]`` are the input and output memfds."""
+
+    def __init__(
+        self, plan: WorkerPlan, descriptors: Sequence[Sequence[tuple[int, int]]], claim: Claim
+    ) -> None:
+        self._plan = plan
+        self._descriptors = descriptors
+        self._claim = claim
+        self._entry: Entry | None = None
+        self._addresses: dict[tuple[int, int], tuple[int, int]] = {}
+        self._calls: dict[tuple[int, int], Call] = {}
+        torch.set_num_threads(plan.limits.threads)
+
+    def bind(self, entry: Entry) -> None:
+        self._entry = entry
+
+    def meet(self, layout: int, first: int, count: int) -> None:
+        """Map every slot, let the solution plan, and call it once on each of ``count`` slots."""
+        entry = self._bound()
+        if entry.setup is not None:
+            entry.setup(describe(self._plan.layouts[layout]))
+        for slot in range(self._plan.layouts[layout].slots):
+            self._map(layout, slot)
+        self.run(layout, first, count)
+
+    def arm(self, layout: int, first: int, count: int) -> None:
+        """Give the slots fresh private pages at their old addresses, already present."""
+        for slot in range(first, first + count):
+            self._map(layout, slot)
+
+    def run(self, layout: int, first: int, count: int) -> None:
+        for slot in range(first, first + count):
+            call = self._calls.get((layout, slot))
+            if call is None:
+                raise Rejected(Status.INTERNAL, f"slot {slot} of layout {layout} was never met")
+            began = time.perf_counter_ns()
+            call()
+            self._claim(slot - first, time.perf_counter_ns() - began)
+
+    def queue(self, layout: int, first: int, count: int) -> None:
+        raise Rejected(Status.UNSUPPORTED, "a CPU has no queue")
+
+    def synchronise(self) -> None:
+        """Calls on a CPU are done when they return."""
+
+    def _bound(self) -> Entry:
+        if self._entry is None:
+            raise Rejected(Status.INTERNAL, "nothing is loaded")
+        return self._entry
+
+    def _map(self, index: int, slot: int) -> None:
+        layout = self._plan.layouts[index]
+        inputs_fd, outputs_fd = self._descriptors[index][slot]
+        old_inputs, old_outputs = self._addresses.get((index, slot), (0, 0))
+        inputs = map_fixed(old_inputs, layout.input_bytes, inputs_fd, mmap.MAP_PRIVATE)
+        outputs = map_fixed(old_outputs, layout.output_bytes, outputs_fd, mmap.MAP_SHARED)
+        populate(inputs, layout.input_bytes, mmap.MAP_PRIVATE)
+        populate(outputs, layout.output_bytes, mmap.MAP_SHARED)
+        self._addresses[index, slot] = inputs, outputs
+
+        def tensor(field: TensorField, in_outputs: bool) -> torch.Tensor:
+            return _view((outputs if in_outputs else inputs) + field.offset, field)
+
+        # New tensor objects each time: nothing that was hung on the old ones comes back.
+        values = make_slot(layout, tensor)
+        self._calls[index, slot] = make_call(self._bound(), self._plan.artifact, layout, values)
+
+
+def _view(address: int, field: TensorField) -> torch.Tensor:
+    """A tensor over memory that stays mapped as long as the process lives."""
+    dtype = torch_dtype(field.dtype)
+    if not field.nbytes:
+        return torch.empty(field.shape, dtype=dtype)
+    memory = (ctypes.c_char * field.nbytes).from_address(address)
+    return torch.frombuffer(memory, dtype=torch.uint8).view(dtype).view(field.shape)
+
+
+DEVICE = CpuDevice
+"""What ``worker.device_class`` looks for."""
