@@ -200,7 +200,7 @@ def _facts(trace: Trace) -> list[tuple[str, str]]:
     facts.append(("T_attainable (estimate)", fmt.duration(record.t_attainable_ms)))
     facts.append(("score", record.score_note))
     facts += [(f"flag: {flag.id}", flag.evidence) for flag in record.flags]
-    missing = [f"{name}: {why}" for name, why in record.jail.items() if why is not True and why]
+    missing = [f"{name}: {why or 'no'}" for name, why in record.jail.items() if why is not True]
     facts.append(("jail", "; ".join(missing) if missing else "every layer stood"))
     facts += [(f"SHA-256 of {name}", digest) for name, digest in record.digests.items()]
     return facts

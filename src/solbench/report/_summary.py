@@ -57,8 +57,9 @@ def summarise(traces: Sequence[Trace]) -> Summary:
 
 
 def _mean(values: Sequence[float]) -> float | None:
-    """Geometric mean, or ``None`` where nothing was measured."""
-    return geometric_mean(values) if values else None
+    """Geometric mean, or ``None`` where nothing was measured. A time that the timer floor covers is 0."""
+    positive = [value for value in values if value > 0]
+    return geometric_mean(positive) if positive else None
 
 
 def _score_result(trace: Trace) -> ScoreResult:

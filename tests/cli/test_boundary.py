@@ -1,0 +1,105 @@
+"""Exceptions become one clean message and a documented exit code."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from solbench.cli._app import exit_code
+from solbench.errors import (
+    CaptureError,
+    DeviceError,
+    InputError,
+    JailError,
+    MissingExtra,
+    SolBenchError,
+    SpecError,
+)
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (SpecError("bad", file="x.json"), 2),
+        (InputError("bad"), 2),
+        (MissingExtra("jinja2", "report"), 3),
+        (JailError("no landlock"), 3),
+        (DeviceError("no GPU"), 3),
+        (CaptureError("cannot"), 1),
+    ],
+)
+def test_each_kind_of_error_has_its_exit_code(error: SolBenchError, code: int) -> None:
+    assert exit_code(error) == code
+
+
+def raising(error: BaseException) -> Any:
+    def call(*_: object, **__: object) -> None:
+        raise error
+
+    return call
+
+
+def test_an_error_of_ours_is_a_message_without_a_traceback(
+    run: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    error = InputError("the thing is wrong", file="a.json", key="axes.n", remedy="Mend it.")
+    monkeypatch.setattr("solbench.spec.schema", raising(error))
+    result = run("schema", "trace")
+    assert result.exit_code == 2
+    assert result.stderr == "error: a.json: axes.n: the thing is wrong. Mend it.\n"
+    assert result.stdout == ""
+
+
+def test_debug_shows_the_traceback(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("solbench.spec.schema", raising(InputError("wrong")))
+    result = run("--debug", "schema", "trace")
+    assert result.exit_code == 2
+    assert "Traceback" in result.stderr
+
+
+def test_a_bug_is_said_to_be_ours(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("solbench.spec.schema", raising(RuntimeError("boom")))
+    result = run("schema", "trace")
+    assert result.exit_code == 4
+    assert "internal error: RuntimeError: boom" in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_an_interrupt_is_130(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("solbench.spec.schema", raising(KeyboardInterrupt()))
+    assert run("schema", "trace").exit_code == 130
+
+
+def test_a_message_of_many_lines_is_cut(run: Any, tmp_path: Path) -> None:
+    bad = tmp_path / "bad.jsonl"
+    bad.write_text("not json\n" * 50)
+    result = run("report", bad)
+    assert result.exit_code == 2
+    assert len(result.stderr.splitlines()) < 30
+    assert "40 more" in result.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["evl"],
+        ["eval"],
+        ["bound"],
+        ["eval", "p", "--nope"],
+        ["eval", "p", "--mode", "turbo"],
+        ["bound", "p", "--jobs", "0"],
+        ["schema", "thing"],
+    ],
+)
+def test_wrong_arguments_are_exit_code_2(run: Any, arguments: list[str]) -> None:
+    result = run(*arguments)
+    assert result.exit_code == 2
+    assert "Traceback" not in result.stderr
+
+
+@pytest.mark.parametrize("command", ["eval", "explain", "pack", "unpack", "report"])
+def test_a_path_that_does_not_exist_is_named(run: Any, command: str) -> None:
+    result = run(command, "no-such-path")
+    assert result.exit_code == 2
+    assert "no-such-path" in result.stderr.replace("\n", "")
+    assert result.stdout == ""
