@@ -11,6 +11,7 @@ from solbench.cli import (  # noqa: F401 - commands register themselves when imp
     check,
     doctor,
     eval,
+    explain,
     hardware,
     pack,
     report,

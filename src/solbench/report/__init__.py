@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from solbench.report._bound_plot import bound_svg
 from solbench.report._bounds import bound_report, bound_table, findings_report
+from solbench.report._explain import explain_report
 from solbench.report._hardware import calibration_report, hardware_report, hardware_table
 from solbench.report._page import html_page
 from solbench.report._roofline import roofline_svg
@@ -12,12 +14,14 @@ from solbench.report._tables import evaluation_report, evaluation_table, overvie
 __all__ = [
     "Summary",
     "bound_report",
+    "bound_svg",
     "bound_table",
     "by_solution",
     "calibration_report",
     "distance",
     "evaluation_report",
     "evaluation_table",
+    "explain_report",
     "findings_report",
     "hardware_report",
     "hardware_table",

@@ -1,0 +1,90 @@
+"""``solbench explain``: where a bound comes from, term by term."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from solbench.cli import _console
+from solbench.cli._app import app
+from solbench.cli._options import Hardware, Json, ProblemPath, select_workloads
+
+if TYPE_CHECKING:
+    from solbench.bound import Bound
+
+
+@app.command("explain")
+def explain_command(
+    problem_path: ProblemPath,
+    workload: Annotated[
+        str | None,
+        typer.Option(metavar="UUID", help="Which workload; default: the first."),
+    ] = None,
+    hardware: Hardware = None,
+    clock_mhz: Annotated[
+        float | None,
+        typer.Option(
+            "--clock", metavar="MHZ", min=1, help="Core clock; default: the highest it can reach."
+        ),
+    ] = None,
+    why_not: Annotated[
+        bool, typer.Option("--why-not", help="Also list what was left out, and why.")
+    ] = False,
+    verify: Annotated[
+        bool, typer.Option("--verify", help="Replay the graph in float64 against the reference.")
+    ] = False,
+    plot: Annotated[
+        Path | None, typer.Option(metavar="FILE.svg", help="Write the terms and the roofline.")
+    ] = None,
+    json_lines: Json = False,
+) -> None:
+    """Explain a bound: its terms with their numbers, operations, traffic and assumptions.
+
+    Exit code 0 if the bound is complete, 1 if not.
+
+    Example: solbench explain examples/rmsnorm --hardware b200 --why-not
+    """
+    from solbench.bound import derive_bound
+    from solbench.cli._hardware import resolve_hardware
+    from solbench.spec import load_problem
+
+    problem = load_problem(problem_path)
+    chosen = select_workloads(problem, [workload] if workload else None)[0]
+    if workload is None and len(problem.workloads) > 1:
+        _console.note(f"note: the first of {len(problem.workloads)} workloads; see --workload")
+    (bound,) = derive_bound(
+        problem,
+        resolve_hardware(hardware),
+        workload=chosen.uuid,
+        clock_mhz=clock_mhz,
+        verify=verify,
+    )
+    if plot is not None:
+        from solbench.report import bound_svg
+
+        plot.write_text(bound_svg(bound), encoding="utf-8")
+    if json_lines:
+        _console.emit(_record(bound))
+    else:
+        from solbench.report import explain_report
+
+        _console.out().print(explain_report(bound, why_not=why_not))
+    if not bound.complete:
+        raise typer.Exit(_console.ExitCode.NO)
+
+
+def _record(bound: Bound) -> dict[str, Any]:
+    """The record of ``solbench bound`` with the reasons beside it."""
+    from solbench.bound import bound_record
+
+    demand = bound.demand
+    reasons = {
+        "terms": [asdict(term) for term in bound.terms],
+        "nodes": [asdict(node) for node in demand.nodes] if demand else [],
+        "traffic": [asdict(each) for each in demand.traffic] if demand else [],
+        "removed": [asdict(each) for each in demand.removed] if demand else [],
+    }
+    return {**bound_record(bound), **reasons}

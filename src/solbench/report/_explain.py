@@ -1,0 +1,144 @@
+"""Rich renderables that give a bound's reasons: terms, operations, traffic, and what was left out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from solbench.report import _format as fmt
+
+if TYPE_CHECKING:
+    from solbench.bound import Bound, Demand, NodeCost, Removed, Term, Traffic
+
+_MOST_ROWS = 40
+"""Of operations shown: an unrolled loop has thousands, and the largest ones explain the bound."""
+_ENTERS = {"t_sol": "T_SOL", "t_attainable": "T_attainable"}
+
+
+def explain_report(bound: Bound, *, why_not: bool = False) -> Group:
+    """Everything behind one bound; with ``why_not`` also what a naive count would have included."""
+    if bound.error is not None:
+        return Group(_title(bound), Text(f"no bound: {bound.error}", style="red"))
+    parts: list[RenderableType] = [_title(bound), _times(bound)]
+    if bound.unknown_ops:
+        parts.append(Text(f"incomplete: no rule for {', '.join(bound.unknown_ops)}", "red"))
+    if bound.terms:
+        parts.append(term_table(bound.terms))
+    if bound.demand is not None:
+        parts += _demand(bound.demand, why_not)
+    parts += [Text(f"assumes: {text}", style="dim") for text in bound.assumptions]
+    return Group(*parts)
+
+
+def _title(bound: Bound) -> Text:
+    clock = f" at {bound.clock_mhz:.0f} MHz" if bound.clock_mhz else ""
+    return Text.assemble(
+        (bound.problem, "bold"), f" {bound.workload} on ", (bound.hardware, "bold"), clock
+    )
+
+
+def _times(bound: Bound) -> Table:
+    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
+    table.add_column(style="dim", no_wrap=True)
+    table.add_column(justify="right", style="bold", no_wrap=True)
+    table.add_column()
+    binds = f"{bound.binding} binds" if bound.binding else "incomplete, never scored"
+    table.add_row("T_SOL", fmt.duration(bound.t_sol_ms), f"no correct kernel is faster; {binds}")
+    table.add_row("T_attainable", fmt.duration(bound.t_attainable_ms), "estimate, never scored")
+    floor = "if the cache absorbed every write that fits it"
+    table.add_row("T_floor", fmt.duration(bound.t_floor_ms), floor)
+    verified = "graph verified in float64" if bound.verified else "graph not verified (--verify)"
+    table.add_row("captured", "", f"{bound.capture} rung, {verified}; precision {bound.precision}")
+    return table
+
+
+def _plain_table(*columns: tuple[str, bool]) -> Table:
+    """Columns as (name, is a number)."""
+    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
+    for name, number in columns:
+        table.add_column(
+            name, justify="right" if number else "left", no_wrap=number, overflow="fold"
+        )
+    return table
+
+
+def term_table(terms: Sequence[Term]) -> Table:
+    """Work divided by rate is time, for each resource."""
+    table = _plain_table(
+        ("term", False), ("enters", False), ("work", True), ("÷ rate", True), ("= time", True)
+    )
+    for term in terms:
+        table.add_row(
+            Text(term.resource),
+            _ENTERS[term.enters],
+            fmt.amount(term.amount, term.unit),
+            fmt.amount(term.rate_per_s, f"{term.unit}/s"),
+            Text(fmt.duration(term.time_ms), style="bold"),
+        )
+    return table
+
+
+def _demand(demand: Demand, why_not: bool) -> Iterable[RenderableType]:
+    yield node_table(demand.nodes)
+    yield traffic_table(demand.traffic)
+    if why_not:
+        yield removed_table(demand.removed)
+    elif demand.removed:
+        yield Text(f"{len(demand.removed)} things left out; --why-not lists them", style="dim")
+
+
+def node_table(nodes: Sequence[NodeCost]) -> RenderableType:
+    """The operations by their work, largest first where there are too many to show."""
+    shown = list(nodes)
+    if len(shown) > _MOST_ROWS:
+        shown = sorted(shown, key=lambda n: (n.matrix_flops, n.vector_ops), reverse=True)
+        shown = shown[:_MOST_ROWS]
+    table = _plain_table(
+        ("operation", False), ("einsum", False), ("matrix", True), ("vector", True), ("line", False)
+    )
+    for node in shown:
+        work = f"{fmt.amount(node.matrix_flops, 'FLOP')} {node.precision}".rstrip()
+        table.add_row(
+            Text(node.op.removeprefix("aten.").removesuffix(".default")),
+            Text(node.einsum),
+            work if node.matrix_flops else fmt.ABSENT,
+            fmt.amount(node.vector_ops, "op") if node.vector_ops else fmt.ABSENT,
+            Text(node.location, style="dim"),
+        )
+    if len(shown) == len(nodes):
+        return table
+    return Group(table, Text(f"the {len(shown)} largest of {len(nodes)} operations", style="dim"))
+
+
+def traffic_table(traffic: Sequence[Traffic]) -> Table:
+    """Bytes that must cross the memory interface, and why fewer than declared."""
+    table = _plain_table(
+        ("tensor", False), ("", False), ("bytes", True), ("of", True), ("reason", False)
+    )
+    for each in traffic:
+        table.add_row(
+            Text(each.tensor),
+            each.direction,
+            fmt.size(each.bytes),
+            fmt.size(each.declared_bytes),
+            Text(each.reason, style="dim"),
+        )
+    return table
+
+
+def removed_table(removed: Sequence[Removed]) -> Table:
+    """What a naive count would include, and why this bound does not."""
+    table = _plain_table(("left out", False), ("matrix", True), ("bytes", True), ("why", False))
+    for each in removed:
+        table.add_row(
+            Text(each.what),
+            fmt.amount(each.matrix_flops, "FLOP") if each.matrix_flops else fmt.ABSENT,
+            fmt.size(each.dram_bytes) if each.dram_bytes else fmt.ABSENT,
+            Text(each.reason),
+        )
+    return table
