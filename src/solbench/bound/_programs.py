@@ -94,17 +94,25 @@ def function_program(
 
     Tensors on the ``meta`` device stand for inputs of that shape and dtype; others are real, and the
     contents of integer and boolean ones are used. Nested lists, tuples and dicts of tensors are allowed.
+    The function may be a module; its parameters and buffers are inputs too.
     """
     by_name = dict(inputs) if isinstance(inputs, Mapping) else {}
     by_position = () if isinstance(inputs, Mapping) else tuple(inputs)
 
+    signature = function.forward if isinstance(function, torch.nn.Module) else function
+
     def make(seed: int) -> Call:
         args = tuple(_drawn(item) for item in by_position)
         kwargs = {key: _drawn(item) for key, item in by_name.items()}
-        named = dict(zip(_parameter_names(function, len(args)), args, strict=True)) | kwargs
+        named = dict(zip(_parameter_names(signature, len(args)), args, strict=True)) | kwargs
+        if isinstance(function, torch.nn.Module):
+            owned = dict(function.named_parameters()) | dict(function.named_buffers())
+            return Call(function, args, kwargs, named_tensors(named) | owned)
         return Call(function, args, kwargs, named_tensors(named))
 
-    inner = inspect.unwrap(function)
+    inner = inspect.unwrap(
+        type(function).forward if isinstance(function, torch.nn.Module) else function
+    )
     code = getattr(inner, "__code__", None)
     return Program(
         name=name or str(getattr(inner, "__name__", type(inner).__name__)),

@@ -61,6 +61,8 @@ def call_node(
     operator = find_operator(node.op)
     arguments = _materialised(node, operands, values)
     result = _invoke(operator, arguments)
+    if isinstance(result, float):
+        result = torch.tensor(result, dtype=torch.float64)
     mutated = mutated_arguments(operator, node.args)
     versions = [tensor for name in mutated for tensor in tensors_in(arguments[name])]
     fresh = [item for item in tensors_in(result, keep_none=True) if not _among(item, versions)]

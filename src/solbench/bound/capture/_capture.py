@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -14,6 +14,7 @@ from solbench.bound._programs import Call, Program
 from solbench.bound._result import CaptureRung
 from solbench.bound.capture._builder import CONSTANT, FROM_FLOATS, FROM_INDICES
 from solbench.bound.capture._environment import watched
+from solbench.bound.capture._outputs import named_outputs
 from solbench.bound.capture._recorder import Recorder
 from solbench.bound.graph import Graph
 from solbench.errors import CaptureError, InputError, NeedsValues
@@ -140,7 +141,7 @@ class _Attempt:
     def _finish(self, recorder: Recorder, result: Any) -> None:
         """Name the outputs, and add the inputs that were written to."""
         graph = recorder.builder.graph
-        for name, item in self._named_outputs(result):
+        for name, item in named_outputs(self._program, result):
             value = recorder.output_value(item)
             if value is not None:
                 graph.outputs.append((name, value))
@@ -151,31 +152,6 @@ class _Attempt:
             if latest != value:
                 graph.outputs.append((f"input:{name}", latest))
         graph.known.update(recorder.shadow.publish())
-
-    def _named_outputs(self, result: Any) -> list[tuple[str, Any]]:
-        names = self._program.output_names
-        if isinstance(result, Mapping) and self._program.dict_outputs:
-            missing = [name for name in names if name not in result]
-            if missing:
-                raise CaptureError(f"returned a dict without {', '.join(missing)}")
-            return [(name, result[name]) for name in names]
-        leaves = _flattened("output", result)
-        if len(leaves) == len(names):
-            return [(name, leaf) for name, (_, leaf) in zip(names, leaves, strict=True)]
-        return leaves
-
-
-def _flattened(name: str, item: Any) -> list[tuple[str, Any]]:
-    """Leaves of nested results, by dotted name."""
-    if isinstance(item, Mapping):
-        parts = [(f"{name}.{key}", part) for key, part in item.items()]
-    elif isinstance(item, list | tuple):
-        parts = [(f"{name}.{position}", part) for position, part in enumerate(item)]
-    elif hasattr(item, "__dataclass_fields__"):
-        parts = [(f"{name}.{key}", getattr(item, key)) for key in item.__dataclass_fields__]
-    else:
-        return [(name, item)]
-    return [leaf for part_name, part in parts for leaf in _flattened(part_name, part)]
 
 
 def _is_floating(tensor: torch.Tensor) -> bool:

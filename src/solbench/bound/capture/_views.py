@@ -9,6 +9,13 @@ import torch
 from solbench.bound.capture._aliases import Alias, ViewOf
 from solbench.bound.graph import Ref
 
+_SPLITS = (
+    "aten.split.Tensor",
+    "aten.split_with_sizes.default",
+    "aten.unsafe_split.Tensor",
+    "aten.unsafe_split_with_sizes.default",
+)
+
 
 def single_view(
     op: str, args: dict[str, Any], result: torch.Tensor, parent: Alias, position: int
@@ -21,7 +28,7 @@ def single_view(
         return ViewOf(
             parent, "aten.select.int", {"self": None, "dim": args["dim"], "index": position}
         )
-    if op in ("aten.split.Tensor", "aten.split_with_sizes.default"):
+    if op in _SPLITS:
         return _piece(args, result, parent, position)
     if isinstance(args.get("self"), Ref):
         return ViewOf(parent, op, {**args, "self": None})
