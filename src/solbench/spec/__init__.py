@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from solbench.spec._axes import evaluate, holds, parse_expression
 from solbench.spec._check import Finding, check
+from solbench.spec._check_solution import signature_error
 from solbench.spec._definition import Axis, ConstAxis, Definition, ExprAxis, TensorSpec, VarAxis
 from solbench.spec._dtypes import DTYPES, Dtype, dtype_of, torch_dtype
 from solbench.spec._problem import Problem, load_problem, make_problem
@@ -136,6 +137,7 @@ __all__ = [
     "read_traces",
     "reference_file",
     "schema",
+    "signature_error",
     "solution_digest",
     "torch_dtype",
     "trace_line",

@@ -171,17 +171,16 @@ def _literal_errors(document: Document) -> Iterator[SpecError]:
 
 
 def _deeper_than(value: Any, levels: int) -> bool:
-    layer = [value]
-    for _ in range(levels + 1):
-        layer = [
+    containers = [value]
+    for _ in range(levels):
+        containers = [
             child
-            for parent in layer
+            for parent in containers
             if isinstance(parent, (dict, list))
             for child in (parent.values() if isinstance(parent, dict) else parent)
+            if isinstance(child, (dict, list))
         ]
-        if not layer:
-            return False
-    return True
+    return bool(containers)
 
 
 def _encodable(value: Any) -> bool:

@@ -242,7 +242,7 @@ def _checked_custom(
         raise ReferenceFailed(
             f"{where} is {value.dtype} {list(value.shape)}, declared as {dtype} {list(layout.shape)}"
         )
-    return value.detach().to(device)
+    return value.to(device)
 
 
 def _scalar(value: Any, where: str) -> Scalar:

@@ -214,8 +214,7 @@ def workload_errors(
     try:
         values = axis_values(definition, workload)
     except AxisError as error:
-        what = f"{error.key}: {error.what}"
-        yield line.error(("axes", error.key or ""), what, error.remedy)
+        yield line.error(("axes", error.key or ""), error.what, error.remedy)
         return
     for name, tensor in definition.inputs.items():
         descriptor = workload.inputs.get(name)

@@ -14,6 +14,7 @@ _TRANSPARENT_DECORATORS = frozenset(
      "torch.jit.script", "triton.jit", "no_grad", "inference_mode"}
 )  # fmt: skip
 """They keep a function's parameters; of any other decorator we cannot tell."""
+_BLOCKS = (ast.If, ast.Try, ast.TryStar, ast.With, ast.For, ast.While)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +54,8 @@ def parse_python(source: str) -> ast.Module:
 
 
 def defines(tree: ast.Module, name: str) -> bool:
-    """Whether the module's top level (conditions and ``try`` included) binds ``name``."""
-    return any(name in _bound_names(statement) for statement in _top_level(tree.body))
+    """Whether the module's top level binds ``name``, or may do so by a star import."""
+    return any({name, "*"} & _bound_names(statement) for statement in _top_level(tree.body))
 
 
 def signature_of(tree: ast.Module, name: str) -> Signature | None:
@@ -83,9 +84,10 @@ def signature_of(tree: ast.Module, name: str) -> Signature | None:
 
 
 def _top_level(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+    """Statements of a module, those within conditions, loops and ``try`` included."""
     for statement in body:
         yield statement
-        if isinstance(statement, (ast.If, ast.Try, ast.With)):
+        if isinstance(statement, _BLOCKS):
             for block in ("body", "orelse", "finalbody"):
                 yield from _top_level(getattr(statement, block, []))
             for handler in getattr(statement, "handlers", []):
