@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from solbench.errors import ReferenceFailed
 from solbench.gate import GateResult
-from solbench.jail._types import Worker
+from solbench.jail import Worker
 from solbench.judge._device import Arena, Device, Passage, Poison, Run
 from solbench.judge._layouts import ArgumentValue, find_mismatch
 from solbench.judge._oracle import Oracle

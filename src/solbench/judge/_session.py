@@ -7,9 +7,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Literal, Self
 
-from solbench.jail import start_zygote
-from solbench.jail._types import Limits, Zygote
-from solbench.judge._bounds import BoundBook
+from solbench.jail import Limits, Zygote, start_zygote
 from solbench.judge._device import Device, open_device
 from solbench.judge._floor import TimerFloor, measure_floor
 from solbench.score import ProblemScore
@@ -48,6 +46,8 @@ class Judge:
 
     def __init__(self, device: str = "cpu") -> None:
         self.device: Device = open_device(device)
+        from solbench.judge._bounds import BoundBook
+
         self.bounds = BoundBook()
         self.reference_samples: dict[tuple[str, str], list[float]] = {}
         """Latencies of references already timed, by problem and workload digest."""

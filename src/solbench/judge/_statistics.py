@@ -113,16 +113,15 @@ class Stopwatch:
 
 
 def drifted(samples: Sequence[float], tolerance: float = 0.05) -> float | None:
-    """Relative change of the median from the first half to the second, if beyond noise and
-    ``tolerance``.
+    """Relative change of the median from the first samples to the last, if beyond noise and ``tolerance``.
 
-    Beyond noise: the intervals of the two halves do not overlap. Fewer than twelve samples say
-    nothing.
+    Compared are the first and last quarter, at least six samples each; beyond noise means that their intervals
+    do not overlap. Fewer than twelve samples say nothing.
     """
     if len(samples) < 12:
         return None
-    half = len(samples) // 2
-    early, late = median_interval(samples[:half]), median_interval(samples[half:])
+    window = max(6, len(samples) // 4)
+    early, late = median_interval(samples[:window]), median_interval(samples[-window:])
     apart = early.high < late.low or late.high < early.low
     change = late.median / early.median - 1.0 if early.median > 0 else 0.0
     return change if apart and abs(change) > tolerance else None

@@ -10,7 +10,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from solbench.gate import GateResult
-from solbench.jail._types import Walls
+from solbench.jail import Walls
 from solbench.judge._bounds import BoundOrNote
 from solbench.judge._measure import Measurement
 from solbench.judge._statistics import median_interval, quantile

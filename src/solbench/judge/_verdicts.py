@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from solbench.gate import GateResult
-from solbench.jail._types import Reply
+from solbench.jail import Reply
 from solbench.jail.protocol import Status as WorkerStatus
 from solbench.spec import Flag
 from solbench.spec import Status as Verdict
@@ -75,7 +75,8 @@ def failure_of_outputs(gate: GateResult) -> Failure | None:
 def late_write(evidence: str) -> Failure:
     """Outputs that changed after the acknowledgement: the time would be of an unfinished call."""
     reason = "outputs were still being written after the call had returned"
-    return Failure("REWARD_HACK", reason, "run", (Flag(id="late_write", evidence=evidence),))
+    flag = Flag(id="late_write", evidence=evidence)
+    return Failure("REWARD_HACK", reason, "run", (flag,), fatal=True)
 
 
 def broken_guard(evidence: str) -> Failure:

@@ -1,0 +1,165 @@
+import itertools
+
+import pytest
+
+from solbench.jail import Limits, Reply
+from solbench.jail.protocol import Command
+from solbench.judge._floor import NO_FLOOR, TimerFloor, fit_floor
+from solbench.judge._measure import Bench, Measurement
+from solbench.judge._seeds import SeedBook
+from solbench.judge._statistics import StopRule
+
+RULE = StopRule(minimum=30, least=10, maximum=40, seconds=1.0)
+REFERENCE_RULE = StopRule(minimum=10, least=10, relative=0.01)
+
+
+class Seat:
+    """A runner whose worker is at hand."""
+
+    def __init__(self, fakes, worker, arena=None):
+        self.worker = worker
+        self.arenas = [arena or fakes.arena()]
+        self.limits = Limits()
+        self.stopped = False
+
+    def stop(self):
+        self.worker, self.stopped = None, True
+
+
+def measure(fakes, worker, reference=None, floor=NO_FLOOR, clock=None, rule=RULE, into=None):
+    candidate = Seat(fakes, worker)
+    other = None
+    if reference is not None:
+        arena = type(candidate.arenas[0])(fakes.device.events, fakes.layout, candidate.arenas[0])
+        other = Seat(fakes, reference, arena)
+    into = into or Measurement()
+    ticks = itertools.count()
+    bench = Bench(
+        device=fakes.device,
+        oracle=fakes.oracle,
+        seeds=SeedBook(),
+        floor=floor,
+        candidate=candidate,
+        reference=other,
+        layout=0,
+        clock=clock or (lambda: next(ticks) * 1e-3),
+    )
+    bench.measure(into, rule, REFERENCE_RULE)
+    return into
+
+
+def test_steady_times_stop_at_thirty_samples(fakes):
+    measured = measure(fakes, fakes.worker(fakes.right, 1.0))
+    assert measured.failure is None
+    assert measured.samples == [1.0] * 30
+    assert measured.gate.passed
+    assert "imprecise" not in measured.flags
+
+
+def test_no_two_calls_share_a_seed(fakes):
+    measure(fakes, fakes.worker(fakes.right, 0.04))
+    assert len(set(fakes.oracle.seeds)) == len(fakes.oracle.seeds) > 60
+
+
+def test_short_calls_are_batched_to_a_tenth_of_a_millisecond(fakes):
+    # 0.04 ms a call: three make 0.12 ms
+    worker = fakes.worker(fakes.right, 0.04)
+    measured = measure(fakes, worker)
+    assert measured.calls == 2 + 30 * 3
+
+
+def test_a_slow_start_does_not_shrink_the_batch_below_the_references(fakes):
+    slow_start = itertools.chain([50.0, 50.0], itertools.repeat(0.01))
+    worker = fakes.worker(fakes.right, slow_start)
+    measured = measure(fakes, worker, fakes.worker(fakes.right, 0.05))
+    assert measured.calls == 2 + 2 * len(measured.samples)
+
+
+def test_the_floor_is_subtracted_and_never_goes_below_zero(fakes):
+    floor = TimerFloor(run_ms=0.25, call_ms=0.25)
+    measured = measure(fakes, fakes.worker(fakes.right, 1.0), floor=floor)
+    assert measured.samples == [0.5] * 30
+    assert measured.floor_ms == 0.5
+    none_left = measure(fakes, fakes.worker(fakes.right, 0.1), floor=floor)
+    assert set(none_left.samples) == {0.0}
+
+
+def test_the_floor_splits_into_a_part_per_run_and_a_part_per_call():
+    floor = fit_floor([0.030] * 9, [0.060] * 9, 16)
+    assert floor.call_ms == pytest.approx(0.002)
+    assert floor.run_ms == pytest.approx(0.028)
+    assert floor.share_ms(4) == pytest.approx(0.009)
+
+
+def test_candidate_and_reference_take_turns(fakes):
+    order = []
+
+    def as_candidate(inputs, outputs):
+        order.append("a")
+        fakes.right(inputs, outputs)
+
+    def as_reference(inputs, outputs):
+        order.append("b")
+        fakes.right(inputs, outputs)
+
+    measured = measure(fakes, fakes.worker(as_candidate), fakes.worker(as_reference, 2.0))
+    assert "".join(order[:12]) == "ababab" + "baabba"
+    assert measured.reference_samples[:10] == [2.0] * 10
+    assert order.count("a") == 32
+    # ten at first, then every fourth round
+    assert order.count("b") < 20
+
+
+def test_a_known_reference_runs_only_now_and_then(fakes):
+    into = Measurement(reference_samples=[2.0] * 10)
+    measured = measure(fakes, fakes.worker(fakes.right), fakes.worker(fakes.right, 2.0), into=into)
+    assert len(measured.reference_samples) == 10 + 8
+
+
+def test_time_runs_out_and_says_so(fakes):
+    noisy = itertools.cycle([1.0, 2.0])
+    seconds = itertools.count(0, 0.15)
+    measured = measure(fakes, fakes.worker(fakes.right, noisy), clock=lambda: next(seconds))
+    assert len(measured.samples) == 10
+    assert "10 samples" in measured.flags["imprecise"]
+
+
+def test_drift_of_the_reference_is_flagged(fakes):
+    into = Measurement(reference_samples=[1.0] * 10)
+    measured = measure(fakes, fakes.worker(fakes.right), fakes.worker(fakes.right, 1.5), into=into)
+    assert "+50.0%" in measured.flags["drift"]
+
+
+def test_wrong_from_the_hundredth_call_on_is_wrong(fakes):
+    calls = itertools.count()
+
+    def honest_for_a_while(inputs, outputs):
+        outputs["y"].copy_(inputs["x"] * (2 if next(calls) < 80 else 3))
+
+    measured = measure(fakes, fakes.worker(honest_for_a_while, 0.03))
+    assert measured.failure.status == "INCORRECT_NUMERICAL"
+    assert measured.failure.gate.first.index == (0,)
+
+
+def test_relying_on_zeroed_outputs_is_only_flagged(fakes):
+    def accumulate(inputs, outputs):
+        outputs["y"].add_(inputs["x"] * 2)
+
+    measured = measure(fakes, fakes.worker(accumulate))
+    assert measured.failure is None
+    assert "relies_on_zeroed_output" in measured.flags
+
+
+def test_wrong_on_zeroed_outputs_fails(fakes):
+    measured = measure(fakes, fakes.worker(lambda inputs, outputs: outputs["y"].fill_(1.0)))
+    assert measured.failure.status == "INCORRECT_NUMERICAL"
+    assert not measured.samples
+
+
+def test_a_reference_that_dies_is_dropped_and_the_candidate_goes_on(fakes):
+    reference = fakes.worker(fakes.right)
+    reference.replies[Command.RUN] = Reply("died", detail="signal 9")
+    measured = measure(fakes, fakes.worker(fakes.right), reference)
+    assert measured.failure is None
+    assert len(measured.samples) == 30
+    assert "signal 9" in measured.flags["reference_not_timed"]
