@@ -4,11 +4,22 @@
         worker = zygote.spawn(plan, buffers)
         reply = worker.wait(worker.command(Command.LOAD), limits.load_s)
 
-``solbench.jail.build`` makes the artifact that a plan names.
+``build`` makes the artifact that a plan names.
 """
 
+from solbench.jail._build import build
 from solbench.jail._client import ZygoteClient, start_zygote
-from solbench.jail._types import Limits, Reply, SlotBuffers, Walls, Worker, WorkerPlan, Zygote
+from solbench.jail._probe import available_layers
+from solbench.jail._types import (
+    DeviceMemory,
+    Limits,
+    Reply,
+    SlotBuffers,
+    Walls,
+    Worker,
+    WorkerPlan,
+    Zygote,
+)
 from solbench.jail._worker import JailedWorker
 from solbench.jail.protocol import (
     CLAIM_COUNT,
@@ -28,6 +39,7 @@ __all__ = [
     "PAGE_BYTES",
     "Artifact",
     "Command",
+    "DeviceMemory",
     "Field",
     "JailedWorker",
     "Layout",
@@ -43,5 +55,7 @@ __all__ = [
     "WorkerPlan",
     "Zygote",
     "ZygoteClient",
+    "available_layers",
+    "build",
     "start_zygote",
 ]

@@ -261,6 +261,8 @@ def start_zygote() -> ZygoteClient:
 
 
 def _slot_descriptors(plan: WorkerPlan, buffers: Sequence[Sequence[SlotBuffers]]) -> list[int]:
+    if plan.device_memory:
+        return []  # CUDA: the plan itself carries the handles
     counts, expected = [len(slots) for slots in buffers], [layout.slots for layout in plan.layouts]
     if counts != expected:
         raise JailError(f"buffers for {counts} slots were given; the layouts have {expected}")

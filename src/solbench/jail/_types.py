@@ -94,6 +94,9 @@ class Worker(Protocol):
     def wait(self, sequence: int, timeout_s: float) -> Reply:
         """Spin until the worker answers, dies, outgrows its memory, or time is up. Drains the log meanwhile."""
 
+    def answers(self, sequence: int, timeout_s: float) -> bool:
+        """Whether it answers in time. Unlike ``wait``, a worker that does not is left as it is."""
+
     def freeze(self) -> None:
         """Stop every thread of the worker; returns when all are stopped."""
 

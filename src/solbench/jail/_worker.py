@@ -111,6 +111,17 @@ class JailedWorker:
                     time.sleep(min((now - began) / _NAP_SHARE / 1e9, _LONGEST_NAP_S))
                 next_look = now + _HOUSEKEEPING_NS
 
+    def answers(self, sequence: int, timeout_s: float) -> bool:
+        """Whether it answers in time. Unlike ``wait``, a worker that does not is left as it is."""
+        deadline = time.monotonic() + timeout_s
+        while self._fields[Field.DONE] != sequence:
+            if self._end is not None or self._dead():
+                return True  # wait() knows more at once
+            if time.monotonic() > deadline:
+                return False
+            self._drain_log()
+        return True
+
     def _answered(self, seen_ns: int) -> Reply:
         value = self._fields[Field.STATUS]
         known = value in Status._value2member_map_

@@ -18,6 +18,9 @@ PAGE_BYTES = 4096
 
 Role = Literal["inputs", "outputs"]
 
+RELEASED = 1
+"""CUDA: what the judge writes to the control word that a queued run waits for."""
+
 
 class Field(IntEnum):
     """Index of an int64 in the page. The judge writes those below DONE, the worker the others."""
@@ -27,13 +30,9 @@ class Field(IntEnum):
     LAYOUT = 2
     FIRST_SLOT = 3
     COUNT = 4
-    RELEASE = 5
-    """CUDA drain pass: the value that the worker's stream waits for."""
     DONE = 8
     """Sequence number of the last finished command."""
     STATUS = 9
-    QUEUED = 10
-    """CUDA drain pass: sequence number whose calls are all enqueued."""
     CLAIMS = 16
     """Ring of the worker's claimed nanoseconds per call: advice, never ranked."""
 
@@ -53,8 +52,10 @@ class Command(IntEnum):
     RUN = 5
     """Call the solution on COUNT consecutive slots, one after another."""
     QUEUE = 6
-    """CUDA: enqueue COUNT calls behind a stream wait on RELEASE, set QUEUED, synchronise, set DONE."""
+    """CUDA: enqueue COUNT calls behind a stream wait for the judge's release, and answer at once."""
     EXIT = 7
+    SYNCHRONISE = 8
+    """CUDA: answer when everything on the device is done."""
 
 
 class Status(IntEnum):

@@ -200,6 +200,8 @@ def _raise_walls(plan: WorkerPlan, scratch: str, parent: int, keep: list[int]) -
 
 def _by_slot(plan: WorkerPlan, buffers: list[int]) -> list[list[tuple[int, int]]]:
     """Descriptors as ``[layout][slot]`` → input and output."""
+    if plan.device_memory:
+        return []
     rest = iter(buffers)
     return [[(next(rest), next(rest)) for _ in range(layout.slots)] for layout in plan.layouts]
 

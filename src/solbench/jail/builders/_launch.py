@@ -1,0 +1,18 @@
+"""The compiler's own process: raise the walls, then become the compiler."""
+
+from __future__ import annotations
+
+import json
+import os
+
+from solbench.jail import walls
+
+
+def main(launch: str, parent: str) -> None:
+    """Never returns. ``launch`` is made by ``_compile``."""
+    plan = json.loads(launch)
+    allowed = walls.compiler_allow_list(
+        sources=plan["sources"], scratch=plan["scratch"], toolchain=plan["toolchain"]
+    )
+    walls.raise_walls(allowed, keep=(0, 1, 2), memfd=True, parent=int(parent))
+    os.execv(plan["command"][0], plan["command"])

@@ -1,0 +1,116 @@
+"""The worker's side of CUDA slots: device memory of the judge's, opened by IPC handle.
+
+Calls run on torch's current stream. A queued run waits in that stream for a word that only the judge's release
+makes true, so everything is enqueued before any input exists.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+
+import torch
+
+from solbench.jail import cuda_driver
+from solbench.jail._call import Call, describe, make_call, make_slot, torch_dtype
+from solbench.jail._load import Entry, Rejected
+from solbench.jail._types import DeviceMemory, WorkerPlan
+from solbench.jail.protocol import RELEASED, Status, TensorField
+
+Claim = Callable[[int, int], None]
+"""``claim(call, nanoseconds)``: what the worker says a call took to launch."""
+
+
+class CudaDevice:
+    """Slots of all layouts, each layout in one allocation per role."""
+
+    def __init__(
+        self, plan: WorkerPlan, descriptors: Sequence[Sequence[tuple[int, int]]], claim: Claim
+    ) -> None:
+        self._plan = plan
+        self._claim = claim
+        self._entry: Entry | None = None
+        self._calls: dict[tuple[int, int], Call] = {}
+        self._device = torch.device(plan.device)
+        torch.set_num_threads(plan.limits.threads)
+        torch.cuda.set_device(self._device)
+        # Creates the context, so that the driver calls below find it current.
+        torch.zeros(1, device=self._device)
+        self._memory = [_Opened(memory) for memory in plan.device_memory]
+
+    def bind(self, entry: Entry) -> None:
+        self._entry = entry
+
+    def meet(self, layout: int, first: int, count: int) -> None:
+        """View every slot, let the solution plan, and call it once on each of ``count`` slots."""
+        entry = self._bound()
+        if entry.setup is not None:
+            entry.setup(describe(self._plan.layouts[layout]))
+        for slot in range(self._plan.layouts[layout].slots):
+            self._calls[layout, slot] = self._make_call(entry, layout, slot)
+        self.run(layout, first, count)
+
+    def arm(self, layout: int, first: int, count: int) -> None:
+        """Device memory is shared and needs no fresh mapping."""
+
+    def run(self, layout: int, first: int, count: int) -> None:
+        self._enqueue(layout, first, count)
+        torch.cuda.synchronize(self._device)
+
+    def queue(self, layout: int, first: int, count: int) -> None:
+        """Enqueue the calls behind a wait for the judge's release; returns at once."""
+        stream = torch.cuda.current_stream(self._device).cuda_stream
+        cuda_driver.stream_wait_value(stream, self._memory[layout].control, RELEASED)
+        self._enqueue(layout, first, count)
+
+    def synchronise(self) -> None:
+        """Until everything on the device is done, side streams too."""
+        torch.cuda.synchronize(self._device)
+
+    def _enqueue(self, layout: int, first: int, count: int) -> None:
+        for slot in range(first, first + count):
+            call = self._calls.get((layout, slot))
+            if call is None:
+                raise Rejected(Status.INTERNAL, f"slot {slot} of layout {layout} was never met")
+            began = time.perf_counter_ns()
+            call()
+            self._claim(slot - first, time.perf_counter_ns() - began)
+
+    def _make_call(self, entry: Entry, index: int, slot: int) -> Call:
+        layout, memory = self._plan.layouts[index], self._memory[index]
+        inputs = self._slot_bytes(memory.inputs, layout.input_bytes, slot)
+        outputs = self._slot_bytes(memory.outputs, layout.output_bytes, slot)
+
+        def tensor(field: TensorField, in_outputs: bool) -> torch.Tensor:
+            return _view(outputs if in_outputs else inputs, field)
+
+        return make_call(
+            entry, self._plan.artifact, layout, make_slot(layout, tensor), self._stream
+        )
+
+    def _slot_bytes(self, address: int, slot_bytes: int, slot: int) -> torch.Tensor:
+        span = cuda_driver.DeviceBytes(address + slot * slot_bytes, slot_bytes)
+        return torch.as_tensor(span, device=self._device)
+
+    def _stream(self) -> int:
+        return torch.cuda.current_stream(self._device).cuda_stream
+
+    def _bound(self) -> Entry:
+        if self._entry is None:
+            raise Rejected(Status.INTERNAL, "nothing is loaded")
+        return self._entry
+
+
+class _Opened:
+    """Addresses, in this process, of one layout's memory."""
+
+    def __init__(self, memory: DeviceMemory) -> None:
+        self.control, self.inputs, self.outputs = (
+            cuda_driver.open_handle(bytes.fromhex(handle))
+            for handle in (memory.control, memory.inputs, memory.outputs)
+        )
+
+
+def _view(buffer: torch.Tensor, field: TensorField) -> torch.Tensor:
+    flat = buffer[field.offset : field.offset + field.nbytes]
+    return flat.view(torch_dtype(field.dtype)).view(field.shape)
