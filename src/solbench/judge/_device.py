@@ -15,9 +15,10 @@ from typing import Literal, Protocol
 import torch
 
 from solbench.errors import DeviceError
-from solbench.jail._types import Reply, SlotBuffers, Worker
+from solbench.jail import DeviceMemory, Reply, SlotBuffers, Worker
 from solbench.jail.protocol import Layout
 from solbench.judge._layouts import ArgumentValue
+from solbench.judge._sampling import Sampling
 
 Poison = Literal["zeros", "random"]
 
@@ -52,7 +53,10 @@ class Arena(Protocol):
     layout: Layout
 
     def buffers(self) -> Sequence[SlotBuffers]:
-        """What the worker is given, slot by slot."""
+        """What the worker is given, slot by slot; empty where memory travels as handles."""
+
+    def device_memory(self) -> DeviceMemory | None:
+        """CUDA: the handles that the worker is given."""
 
     def fill(self, slot: int, inputs: Mapping[str, ArgumentValue]) -> None:
         """Write the tensors of a call."""
@@ -83,8 +87,17 @@ class Device(Protocol):
     """The clock is the judge's own."""
     buffer_multiple: int
     """Sizes of input and output buffers are multiples of it."""
+    max_slots: int
+    slot_budget_bytes: int
+    """Memory that the slots of one workload may take together, unless two slots need more."""
+    worker_base_bytes: int
+    """Resident memory of a worker before it holds any buffer, and room to work."""
     oracle_device: str
     """Where inputs and expected outputs are made."""
+
+    @property
+    def sampling(self) -> Sampling:
+        """How times of runs become the latency of a call."""
 
     def title(self) -> str:
         """The device's name for the environment record."""
@@ -123,4 +136,8 @@ def open_device(name: str) -> Device:
         from solbench.judge._device_cpu import CpuDevice
 
         return CpuDevice()
-    raise DeviceError(f"unknown device '{name}'. Use cpu.")
+    if name == "cuda" or name.startswith("cuda:"):
+        from solbench.judge._device_cuda import CudaDevice
+
+        return CudaDevice(name if ":" in name else "cuda:0")
+    raise DeviceError(f"unknown device '{name}'. Use cpu, or cuda:N.")

@@ -21,10 +21,11 @@ import numpy as np
 import torch
 
 from solbench.errors import DeviceError
-from solbench.jail._types import Reply, SlotBuffers, Worker
+from solbench.jail import Reply, SlotBuffers, Worker
 from solbench.jail.protocol import Command, Layout
 from solbench.judge._device import Arena, Passage, Poison, Run
 from solbench.judge._layouts import ArgumentValue, guard_ranges, tensor_arguments, tensor_view
+from solbench.judge._sampling import PerRun
 
 ByteArray: TypeAlias = "np.ndarray[tuple[int, ...], np.dtype[np.uint8]]"
 PositionArray: TypeAlias = "np.ndarray[tuple[int, ...], np.dtype[np.int64]]"
@@ -34,10 +35,9 @@ F_SEAL_FUTURE_WRITE: Final = 0x10
 _INPUT_SEALS: Final = F_SEAL_FUTURE_WRITE | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW
 _OUTPUT_SEALS: Final = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW
 
-PROBE_BYTES: Final = 256
-"""Output bytes read at once when the worker says done. A share f that is written later is missed
-with probability (1 - f) ** 256: 8 % at one in a hundred for one call, and every timed call is
-probed."""
+PROBE_BYTES: Final = 64
+"""Output bytes read before the clock stops. A share f that is written later is missed with probability
+(1 - f) ** 64 in one call: half the time at one in a hundred, and every timed call is probed anew."""
 
 _FALLBACK_L3_BYTES: Final = 32 << 20
 _LARGEST_FLUSH_BYTES: Final = 256 << 20
@@ -82,6 +82,9 @@ class CpuArena:
     def buffers(self) -> list[SlotBuffers]:
         pairs = zip(self._inputs, self._outputs, strict=True)
         return [SlotBuffers(inputs.fd, outputs.fd) for inputs, outputs in pairs]
+
+    def device_memory(self) -> None:
+        """None: descriptors are passed."""
 
     def fill(self, slot: int, inputs: Mapping[str, ArgumentValue]) -> None:
         if not self._owns_inputs:
@@ -164,7 +167,11 @@ class CpuDevice:
     name = "cpu"
     clock = "host"
     verified = True
+    sampling = PerRun()
     buffer_multiple = mmap.PAGESIZE
+    max_slots = 16
+    slot_budget_bytes = 32 << 20
+    worker_base_bytes = 2 << 30
     oracle_device = "cpu"
 
     def __init__(self) -> None:
@@ -230,8 +237,9 @@ class CpuDevice:
         if reply.kind != "done":
             return Passage(reply, 0.0)
         at_done = probe.read()
+        stop_ns = time.perf_counter_ns()
         worker.freeze()
-        return Passage(reply, (reply.seen_ns - start_ns) / 1e6, _late(at_done, probe.read()))
+        return Passage(reply, (stop_ns - start_ns) / 1e6, _late(at_done, probe.read()))
 
     def readings(self) -> dict[str, float]:
         return {}

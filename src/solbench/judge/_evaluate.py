@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from solbench.errors import BuildError, InputError, JailError, ReferenceFailed
-from solbench.jail import build
-from solbench.jail._types import Limits, Walls
+from solbench.jail import Limits, Walls, build
 from solbench.jail.protocol import Artifact
 from solbench.judge._bounds import BoundOrNote
 from solbench.judge._device import Arena
@@ -149,7 +148,13 @@ class EvaluationRun:
         failure = failure_of_outputs(oracle.admit(expected))
         if failure is not None:
             return Failure("INVALID_REFERENCE", failure.reason, "spec")
-        layout = plan_layout(shown, expected, buffer_multiple=device.buffer_multiple)
+        layout = plan_layout(
+            shown,
+            expected,
+            buffer_multiple=device.buffer_multiple,
+            max_slots=device.max_slots,
+            slot_budget_bytes=device.slot_budget_bytes,
+        )
         case.arena = device.arena(layout)
         case.reference_arena = device.arena(layout, sharing=case.arena)
         for arena in (case.arena, case.reference_arena):
@@ -166,12 +171,16 @@ class EvaluationRun:
         reference_arenas = [
             case.reference_arena for case in cases if case.reference_arena is not None
         ]
-        limits = limits_for(arenas, self._request.limits)
+        limits = limits_for(self._judge.device, arenas, self._request.limits)
         judge = self._judge
         self._candidate = Runner(judge.zygote, judge.device, self._artifact, arenas, limits)
         reference = build(reference_solution(self._request.problem), judge.device.name)
         self._reference = Runner(
-            judge.zygote, judge.device, reference, reference_arenas, limits_for(arenas, None)
+            judge.zygote,
+            judge.device,
+            reference,
+            reference_arenas,
+            limits_for(judge.device, arenas, None),
         )
 
     def _one_pass(self, cases: Sequence[Case], last: bool) -> None:

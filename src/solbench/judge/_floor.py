@@ -7,14 +7,15 @@ from dataclasses import dataclass
 import torch
 
 from solbench.errors import JailError
-from solbench.jail._types import Limits, Zygote
+from solbench.jail import Limits, Zygote
 from solbench.judge._device import Device, Run
-from solbench.judge._layouts import MAX_SLOTS, plan_layout
+from solbench.judge._layouts import plan_layout
 from solbench.judge._runner import Runner
 from solbench.judge._statistics import median_interval
 from solbench.spec import Solution, SolutionSpec, SourceFile
 
 _ROUNDS = 25
+_SLOTS = 16
 
 EMPTY_SOLUTION = Solution(
     name="empty",
@@ -63,7 +64,11 @@ def measure_floor(zygote: Zygote, device: Device) -> TimerFloor:
 
     tiny = torch.zeros(1)
     layout = plan_layout(
-        {"x": tiny}, {"y": tiny}, buffer_multiple=device.buffer_multiple, slots=MAX_SLOTS
+        {"x": tiny},
+        {"y": tiny},
+        buffer_multiple=device.buffer_multiple,
+        max_slots=_SLOTS,
+        slot_budget_bytes=device.slot_budget_bytes,
     )
     arena = device.arena(layout)
     runner = Runner(zygote, device, build(EMPTY_SOLUTION, device.name), [arena], Limits())
@@ -71,11 +76,11 @@ def measure_floor(zygote: Zygote, device: Device) -> TimerFloor:
         runner.ensure([0])
         if runner.worker is None:
             raise JailError(f"the empty solution cannot run: {runner.failures[0].reason}")
-        times: dict[int, list[float]] = {1: [], MAX_SLOTS: []}
+        times: dict[int, list[float]] = {1: [], _SLOTS: []}
         for _ in range(_ROUNDS):
             for count, samples in times.items():
                 samples.append(_one_run(runner, device, Run(0, 0, count)))
-        return fit_floor(times[1], times[MAX_SLOTS], MAX_SLOTS)
+        return fit_floor(times[1], times[_SLOTS], _SLOTS)
     finally:
         runner.stop()
         arena.close()

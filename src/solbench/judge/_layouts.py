@@ -15,10 +15,6 @@ from solbench.jail.protocol import Layout, ScalarField, TensorField
 ALIGNMENT = 64
 """A cache line, and more than any vector load needs."""
 GUARD_BYTES = 64
-MAX_SLOTS = 16
-SLOT_BUDGET_BYTES = 32 << 20
-"""Memory that the slots of one workload may take together, unless two slots need more."""
-
 ArgumentValue = torch.Tensor | bool | int | float
 
 
@@ -27,7 +23,8 @@ def plan_layout(
     outputs: Mapping[str, torch.Tensor],
     *,
     buffer_multiple: int,
-    slots: int | None = None,
+    max_slots: int,
+    slot_budget_bytes: int,
 ) -> Layout:
     """The layout of a call with these inputs and outputs.
 
@@ -51,13 +48,13 @@ def plan_layout(
         outputs=output_fields,
         input_bytes=input_bytes,
         output_bytes=output_bytes,
-        slots=slots or slot_count(input_bytes + output_bytes),
+        slots=slot_count(input_bytes + output_bytes, max_slots, slot_budget_bytes),
     )
 
 
-def slot_count(slot_bytes: int) -> int:
+def slot_count(slot_bytes: int, max_slots: int, budget_bytes: int) -> int:
     """As many slots as the budget allows: at least two, so that addresses alternate."""
-    return max(2, min(MAX_SLOTS, SLOT_BUDGET_BYTES // slot_bytes))
+    return max(2, min(max_slots, budget_bytes // slot_bytes))
 
 
 def tensor_arguments(layout: Layout) -> Iterator[TensorField]:

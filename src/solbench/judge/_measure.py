@@ -3,7 +3,6 @@ to."""
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -13,7 +12,6 @@ from solbench.gate import GateResult
 from solbench.judge._calls import Outcome, Participant, Round
 from solbench.judge._device import Device, Poison, Run
 from solbench.judge._floor import TimerFloor
-from solbench.judge._layouts import MAX_SLOTS
 from solbench.judge._oracle import Oracle
 from solbench.judge._runner import Runner
 from solbench.judge._seeds import SeedBook
@@ -21,9 +19,6 @@ from solbench.judge._statistics import StopRule, Stopwatch, drifted, median_inte
 from solbench.judge._verdicts import Failure
 from solbench.spec import Flag
 
-SAMPLE_MS = 0.1
-"""Runs are batched to at least this long, so that the clock's own jitter stays small beside
-them."""
 DRIFT_EVERY = 4
 """Once the reference's time is known, it still runs in every fourth round, to show drift."""
 
@@ -101,7 +96,8 @@ class Bench:
             for outcome in plain.values()
             if outcome.failure is None
         ]
-        return _batch(min(latencies, default=SAMPLE_MS), self._slots)
+        # The reference's time counts too, so a slow start cannot shrink the batch below that.
+        return self.device.sampling.batch(min(latencies, default=0.0), self._slots)
 
     def _poisoned_call(self, into: Measurement) -> None:
         """A call on outputs full of random bytes: on official problems it can only raise a flag."""
@@ -115,16 +111,25 @@ class Bench:
         into.flags["relies_on_zeroed_output"] = failure.reason
 
     def _timed_round(self, into: Measurement, batch: int, turn: int, with_reference: bool) -> None:
-        outcomes = self._round(into, batch, turn, self.poison, with_reference)
-        mine = outcomes["candidate"]
-        for gate in mine.gates:
-            into.gate = _worse(into.gate, gate)
-        into.failure = mine.failure
-        if mine.failure is None:
-            into.samples.append(self.floor.latency_ms(mine.latency_ms, batch))
-        other = outcomes.get("reference")
-        if other is not None and other.failure is None:
-            into.reference_samples.append(self.floor.latency_ms(other.latency_ms, batch))
+        """The runs of one sample, of the candidate and maybe of the reference."""
+        sampling = self.device.sampling
+        mine: dict[int, float] = {}
+        others: dict[int, float] = {}
+        lengths = sampling.lengths(batch)
+        for count in lengths:
+            outcomes = self._round(into, count, turn, self.poison, with_reference)
+            candidate, reference = outcomes["candidate"], outcomes.get("reference")
+            for gate in candidate.gates:
+                into.gate = _worse(into.gate, gate)
+            into.failure = candidate.failure
+            if into.failure is not None:
+                return
+            mine[count] = candidate.latency_ms
+            if reference is not None and reference.failure is None:
+                others[count] = reference.latency_ms
+        into.samples.append(sampling.latency_ms(mine, self.floor))
+        if len(others) == len(lengths):
+            into.reference_samples.append(sampling.latency_ms(others, self.floor))
 
     def _round(
         self, into: Measurement, count: int, turn: int, poison: Poison, with_reference: bool
@@ -168,14 +173,6 @@ def _participant(runner: Runner, layout: int) -> Participant:
     if runner.worker is None:
         raise JailError("there is no worker to measure")
     return Participant(runner.worker, runner.arenas[layout])
-
-
-def _batch(latency_ms: float, slots: int) -> int:
-    """Calls in a sample. The reference's time counts too, so a slow start cannot shrink it below
-    that."""
-    if latency_ms <= 0:
-        return min(slots, MAX_SLOTS)
-    return max(1, min(slots, math.ceil(SAMPLE_MS / latency_ms)))
 
 
 def _worse(one: GateResult, other: GateResult) -> GateResult:

@@ -7,24 +7,22 @@ import dataclasses
 from collections.abc import Iterable, Sequence
 
 from solbench.errors import JailError
-from solbench.jail._types import Limits, Reply, Walls, Worker, WorkerPlan, Zygote
+from solbench.jail import Limits, Reply, Walls, Worker, WorkerPlan, Zygote
 from solbench.jail.protocol import Artifact, Command
 from solbench.judge._device import Arena, Device
 from solbench.judge._layouts import total_bytes
 from solbench.judge._verdicts import Failure, failure_of
 
-WORKER_BASE_BYTES = 2 << 30
-"""Interpreter, torch, and room to work; the buffers come on top."""
 WORKER_BYTES_PER_BUFFER_BYTE = 4
 """Private copies of inputs, and temporaries of an eager program."""
 
 
-def limits_for(arenas: Sequence[Arena], limits: Limits | None) -> Limits:
+def limits_for(device: Device, arenas: Sequence[Arena], limits: Limits | None) -> Limits:
     """The given limits, or defaults whose memory suits these buffers."""
     if limits is not None:
         return limits
     buffers = total_bytes([arena.layout for arena in arenas])
-    memory = WORKER_BASE_BYTES + WORKER_BYTES_PER_BUFFER_BYTE * buffers
+    memory = device.worker_base_bytes + WORKER_BYTES_PER_BUFFER_BYTE * buffers
     return dataclasses.replace(Limits(), memory_bytes=max(memory, Limits().memory_bytes))
 
 
@@ -53,7 +51,11 @@ class Runner:
         self._device = device
         self.arenas = arenas
         self._plan = WorkerPlan(
-            artifact, tuple(arena.layout for arena in arenas), device.name, limits
+            artifact,
+            tuple(arena.layout for arena in arenas),
+            device.name,
+            limits,
+            tuple(memory for arena in arenas if (memory := arena.device_memory()) is not None),
         )
 
     def ensure(self, wanted: Iterable[int]) -> None:

@@ -1,0 +1,262 @@
+"""An NVIDIA GPU as a device: arenas shared by IPC, and the drain clock.
+
+A run is enqueued by the worker behind a wait in its stream, while no input exists yet. Then the judge makes the
+inputs, poisons the outputs, flushes, and writes the word that the stream waits for; its clock runs from that
+write to the moment the worker's synchronisation is seen to be over. The host's launch cost is gone, and nothing
+could be computed early. The fixed cost of release and synchronisation cancels in the slope between runs of two
+lengths (see ``_sampling``).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+
+from solbench.errors import DeviceError, MissingExtra
+from solbench.hardware import detect_hardware
+from solbench.jail import DeviceMemory, Reply, SlotBuffers, Worker, cuda_driver
+from solbench.jail.protocol import RELEASED, Command, Layout
+from solbench.judge._device import Arena, Passage, Poison, Run
+from solbench.judge._layouts import ArgumentValue, guard_ranges, tensor_arguments, tensor_view
+from solbench.judge._monitor_nvml import NvmlMonitor
+from solbench.judge._sampling import Slope
+
+_SETTLE_S = 0.5e-3
+"""Between asking the worker to synchronise and the release: it is then surely waiting."""
+_QUEUE_TIMEOUT_S = 3.0
+"""Enqueueing takes milliseconds; a call that synchronises would wait for ever for its release."""
+
+
+class CudaArena:
+    """All slots of a layout: an allocation for inputs, one for outputs, one for the control word."""
+
+    def __init__(self, layout: Layout, device: torch.device, sharing: CudaArena | None) -> None:
+        self.layout = layout
+        self.inputs_address: int
+        self._owned: list[int] = []
+        self._device = device
+        self._sharing = sharing
+        self.inputs_address = (
+            self._allocate(layout.input_bytes * layout.slots)
+            if sharing is None
+            else sharing.inputs_address
+        )
+        self.outputs_address = self._allocate(layout.output_bytes * layout.slots)
+        self.control_address = self._allocate(cuda_driver.IPC_BLOCK_BYTES)
+        self._inputs = self._slots(self.inputs_address, layout.input_bytes)
+        self._outputs = self._slots(self.outputs_address, layout.output_bytes)
+        self._guards = [
+            (start, end, torch.randint(0, 256, (end - start,), dtype=torch.uint8, device=device))
+            for start, end in guard_ranges(layout)
+        ]
+
+    def _allocate(self, nbytes: int) -> int:
+        block = cuda_driver.IPC_BLOCK_BYTES
+        try:
+            address = cuda_driver.allocate(-(-nbytes // block) * block)
+        except cuda_driver.CudaDriverError as error:
+            raise DeviceError(
+                f"{self._device}: no {nbytes / 1e9:.2f} GB for buffers: {error}"
+            ) from error
+        self._owned.append(address)
+        return address
+
+    def _slots(self, address: int, slot_bytes: int) -> list[torch.Tensor]:
+        return [
+            torch.as_tensor(
+                cuda_driver.DeviceBytes(address + slot * slot_bytes, slot_bytes),
+                device=self._device,
+            )
+            for slot in range(self.layout.slots)
+        ]
+
+    def buffers(self) -> Sequence[SlotBuffers]:
+        """None: device memory travels as handles."""
+        return ()
+
+    def device_memory(self) -> DeviceMemory:
+        """Handles of the three allocations."""
+        return DeviceMemory(
+            inputs=cuda_driver.export_handle(self.inputs_address).hex(),
+            outputs=cuda_driver.export_handle(self.outputs_address).hex(),
+            control=cuda_driver.export_handle(self.control_address).hex(),
+        )
+
+    def fill(self, slot: int, inputs: Mapping[str, ArgumentValue]) -> None:
+        if self._sharing is not None:
+            return
+        for field in tensor_arguments(self.layout):
+            value = inputs[field.name]
+            assert isinstance(value, torch.Tensor)
+            tensor_view(self._inputs[slot], field).copy_(value)
+
+    def poison(self, slot: int, pattern: Poison) -> None:
+        buffer = self._outputs[slot]
+        for field in self.layout.outputs:
+            piece = buffer[field.offset : field.offset + field.nbytes]
+            if pattern == "zeros":
+                piece.zero_()
+            else:
+                piece.random_(0, 256)
+        for start, end, guard in self._guards:
+            buffer[start:end] = guard
+
+    def outputs(self, slot: int) -> dict[str, torch.Tensor]:
+        buffer = self._outputs[slot]
+        return {field.name: tensor_view(buffer, field) for field in self.layout.outputs}
+
+    def broken_guard(self, slot: int) -> str:
+        buffer = self._outputs[slot]
+        for start, end, guard in self._guards:
+            off = buffer[start:end] != guard
+            if bool(off.any()):
+                return f"byte {start + int(off.to(torch.uint8).argmax())} of the output buffer"
+        return ""
+
+    def changed_inputs(self, slot: int, inputs: Mapping[str, ArgumentValue]) -> str:
+        """Device memory cannot be shared read-only, so the inputs are compared byte by byte."""
+        for field in tensor_arguments(self.layout):
+            value = inputs[field.name]
+            assert isinstance(value, torch.Tensor)
+            now = self._inputs[slot][field.offset : field.offset + field.nbytes]
+            if not torch.equal(now, value.contiguous().reshape(-1).view(torch.uint8)):
+                return f"input {field.name}"
+        return ""
+
+    def close(self) -> None:
+        torch.cuda.synchronize(self._device)
+        self._inputs, self._outputs = [], []
+        while self._owned:
+            cuda_driver.free(self._owned.pop())
+
+
+class CudaDevice:
+    """One NVIDIA GPU."""
+
+    clock = "drain"
+    verified = True
+    sampling = Slope()
+    buffer_multiple = cuda_driver.IPC_BLOCK_BYTES
+    max_slots = 128
+    slot_budget_bytes = 2 << 30
+    worker_base_bytes = 16 << 30  # CUDA maps its libraries and modules into the process
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._device = _device_of(name)
+        self.oracle_device = name
+        torch.cuda.set_device(self._device)
+        properties = torch.cuda.get_device_properties(self._device)
+        self._title = properties.name
+        l2_bytes = properties.L2_cache_size
+        self._dirty = torch.empty(2 * l2_bytes, dtype=torch.uint8, device=self._device)
+        self._clean = torch.ones(l2_bytes // 4, dtype=torch.float32, device=self._device)
+        self._sum = torch.empty((), dtype=torch.float32, device=self._device)
+        self._monitor = _monitor(properties)
+        self._synchronising: set[int] = set()
+
+    def title(self) -> str:
+        return self._title
+
+    def hardware(self) -> str:
+        found = detect_hardware(self.name)
+        if found is None:
+            raise DeviceError(
+                f"no hardware file fits '{self._title}'. Name one with --hardware (see: solbench hardware list)"
+            )
+        return found
+
+    def libraries(self) -> dict[str, str]:
+        return {"torch": torch.__version__, "cuda": str(torch.version.cuda)}
+
+    def arena(self, layout: Layout, sharing: Arena | None = None) -> CudaArena:
+        assert sharing is None or isinstance(sharing, CudaArena)
+        return CudaArena(layout, self._device, sharing)
+
+    def settle(self, worker: Worker) -> None:
+        """A new worker is trusted to queue until it is seen not to."""
+        self._synchronising.discard(worker.pid)
+
+    def hold(self, worker: Worker, arena: Arena, run: Run, timeout_s: float) -> Reply:
+        assert isinstance(arena, CudaArena)
+        if worker.pid in self._synchronising:
+            return Reply("done")
+        self._write(arena, 0)
+        sequence = self._command(worker, Command.QUEUE, run)
+        if not worker.answers(sequence, min(timeout_s, _QUEUE_TIMEOUT_S)):
+            # It cannot be queued: let it go, and time this worker's runs singly from now on.
+            self._synchronising.add(worker.pid)
+            self._write(arena, RELEASED)
+        return worker.wait(sequence, timeout_s)
+
+    def flush(self) -> None:
+        """Write twice the L2, then read once its size from a clean buffer; persisting lines are reset."""
+        cuda_driver.reset_persisting_l2()
+        self._dirty.zero_()
+        torch.amax(self._clean, 0, out=self._sum)
+        torch.cuda.synchronize(self._device)
+
+    def release(self, worker: Worker, arena: Arena, run: Run, timeout_s: float) -> Passage:
+        assert isinstance(arena, CudaArena)
+        if worker.pid in self._synchronising:
+            return self._release_singly(worker, run, timeout_s)
+        sequence = worker.command(Command.SYNCHRONISE, layout=run.layout)
+        time.sleep(_SETTLE_S)
+        stream = torch.cuda.current_stream(self._device).cuda_stream
+        start_ns = time.perf_counter_ns()
+        cuda_driver.stream_write_value(stream, arena.control_address, RELEASED)
+        reply = worker.wait(sequence, timeout_s)
+        return Passage(reply, (reply.seen_ns - start_ns) / 1e6)
+
+    def _release_singly(self, worker: Worker, run: Run, timeout_s: float) -> Passage:
+        start_ns = time.perf_counter_ns()
+        reply = worker.wait(self._command(worker, Command.RUN, run), timeout_s)
+        return Passage(reply, (reply.seen_ns - start_ns) / 1e6)
+
+    def readings(self) -> dict[str, float]:
+        if self._monitor is None:
+            return {}
+        reading = self._monitor.read()
+        return {
+            "sm_clock_mhz": float(reading.sm_clock_mhz),
+            "memory_clock_mhz": float(reading.memory_clock_mhz),
+            "temperature_c": float(reading.temperature_c),
+            "power_w": reading.power_w,
+            "slowdown": float(not reading.usable),
+            "power_capped": float(reading.power_capped),
+        }
+
+    def close(self) -> None:
+        if self._monitor is not None:
+            self._monitor.close()
+            self._monitor = None
+
+    def _write(self, arena: CudaArena, value: int) -> None:
+        stream = torch.cuda.current_stream(self._device)
+        cuda_driver.stream_write_value(stream.cuda_stream, arena.control_address, value)
+        stream.synchronize()
+
+    def _command(self, worker: Worker, command: Command, run: Run) -> int:
+        return worker.command(command, layout=run.layout, first=run.first, count=run.count)
+
+
+def _device_of(name: str) -> torch.device:
+    if not torch.cuda.is_available():
+        raise DeviceError(f"{name}: this torch ({torch.__version__}) sees no GPU. Use --device cpu")
+    device = torch.device(name if ":" in name else f"{name}:0")
+    count = torch.cuda.device_count()
+    if device.index >= count:
+        raise DeviceError(f"{name}: there are only {count} GPUs (cuda:0 to cuda:{count - 1})")
+    return device
+
+
+def _monitor(properties: Any) -> NvmlMonitor | None:
+    """None where NVML is not installed; the trace then has no clocks."""
+    bus_id = f"{properties.pci_domain_id:08x}:{properties.pci_bus_id:02x}:{properties.pci_device_id:02x}.0"
+    try:
+        return NvmlMonitor(bus_id)
+    except (MissingExtra, DeviceError):
+        return None
