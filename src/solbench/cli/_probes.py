@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes.util
 import importlib.metadata
+import json
 import os
 import platform
 import shutil
@@ -179,13 +180,28 @@ def _installed(package: str) -> str | None:
         return None
 
 
-def _jail() -> Iterator[Check]:
-    from solbench.jail import available_layers
+_RAISE_WALLS = """
+import json, os, tempfile
+from solbench.jail.walls import raise_walls, worker_allow_list
+folder = tempfile.gettempdir()
+allowed = worker_allow_list(artifact=folder, scratch=folder, compilers=False, cuda=False)
+layers = raise_walls(allowed, keep=(1, 2), memfd=False, parent=os.getppid())
+os.write(1, json.dumps(layers).encode())
+"""
 
-    for layer, why_not in available_layers().items():
-        remedy = "" if not why_not else "Results carry the flag jail_incomplete and cannot rank."
-        state: State = "note" if why_not else "ok"
-        yield Check("jail", layer, state, why_not or "available", remedy)
+
+def _jail() -> Iterator[Check]:
+    """Raise every wall in a process of its own and ask it which of them stand."""
+    result = subprocess.run(
+        [sys.executable, "-c", _RAISE_WALLS], capture_output=True, text=True, timeout=60
+    )
+    if result.returncode:
+        reason = (result.stderr.strip().splitlines() or ["no reason given"])[-1]
+        yield Check("jail", "walls", "missing", reason, "Evaluation needs the jail.", required=True)
+        return
+    for layer, why_not in json.loads(result.stdout).items():
+        remedy = "Results carry the flag jail_incomplete and cannot rank." if why_not else ""
+        yield Check("jail", layer, "note" if why_not else "ok", why_not or "stands", remedy)
 
 
 def _packages() -> Iterator[Check]:

@@ -36,8 +36,30 @@ def doctor_command(json_lines: Json = False) -> None:
             _console.emit(asdict(check))
     else:
         _console.out().print(_table(checks))
+        for line in abilities(checks):
+            _console.out().print(line)
     if any(check.required and check.state == "missing" for check in checks):
         raise typer.Exit(_console.ExitCode.ENVIRONMENT)
+
+
+def abilities(checks: Sequence[Check]) -> list[Text]:
+    """What follows from the checks, one line for each way to use SolBench."""
+    good = {check.name for check in checks if check.state == "ok"}
+    blocked = [check.name for check in checks if check.required and check.state == "missing"]
+    languages = {"g++": "C++", "triton": "Triton", "nvcc": "CUDA C++ (compiles)"}
+    cpu = ", ".join(["PyTorch", *(text for name, text in languages.items() if name in good)])
+    jail = [check for check in checks if check.area == "jail"]
+    complete = bool(jail) and all(check.state == "ok" for check in jail)
+    return [
+        _ability("evaluate on the CPU", not blocked, cpu if not blocked else ", ".join(blocked)),
+        _ability("evaluate on a GPU", "cuda:0" in good, "--device cuda:0" * ("cuda:0" in good)),
+        _ability("--require-jail", complete, "" if complete else "a layer is missing"),
+    ]
+
+
+def _ability(what: str, able: bool, detail: str) -> Text:
+    answer = ("yes", "bold green") if able else ("no", "bold yellow")
+    return Text.assemble(f"{what}: ", answer, f"   {detail}" if detail else "")
 
 
 def _table(checks: Sequence[Check]) -> RenderableType:

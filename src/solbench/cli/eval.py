@@ -121,7 +121,14 @@ def _load(
         _console.note(f"note: {warning}")
     if solution_path is None:
         return problem, reference_solution(problem)
-    return problem, load_solution(solution_path)
+    solution = load_solution(solution_path)
+    if solution.definition != problem.name:
+        raise InputError(
+            f"this solution is for '{solution.definition}', the problem is '{problem.name}'",
+            file=solution_path,
+            key="definition",
+        )
+    return problem, solution
 
 
 def _load_problem(path: Path, workloads_file: Path | None) -> Problem:

@@ -89,8 +89,7 @@ def roofline_svg(traces: Sequence[Trace]) -> str:
     except ImportError as error:
         raise MissingExtra("matplotlib", "report") from error
 
-    settings = {"svg.fonttype": "none", "svg.hashsalt": "solbench", "text.color": _INK}
-    with mpl.rc_context(settings):
+    with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": "solbench", "text.color": _INK}):
         figure = Figure(figsize=(8.4, 3.8), layout="constrained")
         axes = figure.add_subplot()
         _draw_roofs(axes, roofs(traces), shown)
