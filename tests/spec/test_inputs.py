@@ -218,7 +218,7 @@ def test_a_broken_blob_is_refused(public_form: Path, tmp_path: Path) -> None:
     shutil.copytree(public_form / "packed_blob", folder)
     (folder / "blobs" / "weights.safetensors").write_bytes(b"\xff" * 64)
     problem = load_problem(folder)
-    with pytest.raises(SpecError, match="weights.safetensors: cannot be read"):
+    with pytest.raises(SpecError, match=r"weights.safetensors: cannot be read"):
         make_inputs(problem, problem.workloads[0], 0)
 
 

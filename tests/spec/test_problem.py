@@ -44,7 +44,7 @@ def test_a_misspelt_ratio_is_kept_but_has_no_effect(public_form: Path) -> None:
 def test_axes_repeat_within_a_file_and_workloads_are_found_by_uuid(public_form: Path) -> None:
     problem = load_problem(public_form / "norm_project" / "definition.json")
     assert problem.workload("norm-0").axes == problem.workload("norm-1").axes
-    with pytest.raises(InputError, match="no workload 'x'. Known: norm-0, norm-1, norm-2"):
+    with pytest.raises(InputError, match=r"no workload 'x'\. Known: norm-0, norm-1, norm-2"):
         problem.workload("x")
 
 
@@ -78,7 +78,7 @@ def test_a_missing_axis_spares_the_other_workloads(
     folder = write_problem(definition, workload, {"uuid": "w1", "axes": {"row": 2}})
     problem = load_problem(folder)
     assert problem.axis_values(problem.workload("w0"))["rows"] == 3
-    with pytest.raises(AxisError, match="^rows: workload w1 gives no value for this axis"):
+    with pytest.raises(AxisError, match=r"^rows: workload w1 gives no value for this axis"):
         problem.axis_values(problem.workload("w1"))
     assert [warning.partition(": ")[2] for warning in problem.warnings] == [
         "axes.row: is no axis of the definition; ignored",

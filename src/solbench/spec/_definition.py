@@ -19,7 +19,11 @@ class _Exchanged(BaseModel):
     """Base of every exchanged model: immutable; unknown keys are kept and warned about by the loader."""
 
     model_config = ConfigDict(
-        frozen=True, extra="allow", protected_namespaces=(), allow_inf_nan=False
+        frozen=True,
+        extra="allow",
+        protected_namespaces=(),
+        allow_inf_nan=False,
+        ser_json_inf_nan="constants",
     )
 
 

@@ -30,6 +30,9 @@ from solbench.spec._workload import (
 Scalar = bool | int | float
 InputValue = torch.Tensor | Scalar
 
+_LARGEST_TENSOR_BYTES = 2**48
+"""What a process can address on common machines: a larger tensor is a slip of the pen."""
+
 
 @dataclass(frozen=True, slots=True)
 class InputLayout:
@@ -56,7 +59,10 @@ class InputLayout:
 
 
 def input_layout(problem: Problem, workload: Workload) -> tuple[InputLayout, ...]:
-    """Every input in declared order, without making any. ``AxisError`` if an axis has no value."""
+    """Every input in declared order, without making any.
+
+    ``AxisError`` if an axis has no value, ``SpecError`` for sizes that no tensor can have.
+    """
     layouts = []
     for name, tensor in problem.definition.inputs.items():
         descriptor = descriptor_of(workload, name)
@@ -66,7 +72,14 @@ def input_layout(problem: Problem, workload: Workload) -> tuple[InputLayout, ...
             shape, value = None, descriptor.value
         elif isinstance(descriptor, RandomInput) and shape is not None:
             shape = _stored_shape(name, tensor, shape)
-        layouts.append(InputLayout(name, shape, tensor.dtype, descriptor.type, value))
+        layout = InputLayout(name, shape, tensor.dtype, descriptor.type, value)
+        if layout.nbytes > _LARGEST_TENSOR_BYTES:
+            raise SpecError(
+                f"a tensor of shape {list(shape or ())} has {layout.nbytes} bytes",
+                key=f"inputs.{name}",
+                remedy=f"Look at the axes of workload {workload.uuid}.",
+            )
+        layouts.append(layout)
     return tuple(layouts)
 
 
