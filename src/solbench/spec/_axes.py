@@ -6,6 +6,7 @@ Integers only. Every intermediate value stays within 64 bits, so no expression c
 from __future__ import annotations
 
 import ast
+import functools
 import graphlib
 import itertools
 import operator
@@ -31,6 +32,7 @@ class Expression:
     names: frozenset[str]
 
 
+@functools.lru_cache(maxsize=1024)  # the same few expressions are met for every call of every workload
 def parse_expression(owner: str, text: str) -> Expression:
     """Parse the arithmetic (or comparison) ``text``; ``AxisError`` names ``owner``."""
     if len(text) > _LONGEST_EXPRESSION:

@@ -18,6 +18,7 @@ from solbench.spec._official import Draw, draw_official, draw_plain
 from solbench.spec._problem import Problem
 from solbench.spec._reference import describe, line_in, load_entrypoint, reference_file
 from solbench.spec._safetensors import load_safetensors
+from solbench.spec._shapes import declared_shape
 from solbench.spec._workload import (
     CustomInput,
     InputDescriptor,
@@ -63,10 +64,11 @@ def input_layout(problem: Problem, workload: Workload) -> tuple[InputLayout, ...
 
     ``AxisError`` if an axis has no value, ``SpecError`` for sizes that no tensor can have.
     """
+    values = problem.axis_values(workload)
     layouts = []
     for name, tensor in problem.definition.inputs.items():
         descriptor = descriptor_of(workload, name)
-        shape = problem.input_shape(workload, name)
+        shape = declared_shape(tensor, values)
         value = None
         if isinstance(descriptor, ScalarInput):
             shape, value = None, descriptor.value
