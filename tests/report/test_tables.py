@@ -96,3 +96,10 @@ def test_the_last_trace_of_a_workload_counts(make_trace: MakeTrace) -> None:
     groups = by_solution([make_trace(time_ms=1.0), make_trace(time_ms=0.5)])
     (traces,) = groups.values()
     assert [trace.solbench.timing.median_ms for trace in traces] == [0.5]
+
+
+def test_of_many_failures_the_first_are_told_in_full(make_trace: MakeTrace) -> None:
+    traces = [make_trace(f"w{number}", status="TIMEOUT") for number in range(8)]
+    text = "\n".join(shown(evaluation_report(traces)))
+    assert text.count("✗") == 5
+    assert "and 3 more failures" in text

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes.util
 import importlib.metadata
-import json
 import os
 import platform
 import shutil
@@ -180,26 +179,18 @@ def _installed(package: str) -> str | None:
         return None
 
 
-_RAISE_WALLS = """
-import json, os, tempfile
-from solbench.jail.walls import raise_walls, worker_allow_list
-folder = tempfile.gettempdir()
-allowed = worker_allow_list(artifact=folder, scratch=folder, compilers=False, cuda=False)
-layers = raise_walls(allowed, keep=(1, 2), memfd=False, parent=os.getppid())
-os.write(1, json.dumps(layers).encode())
-"""
-
-
 def _jail() -> Iterator[Check]:
-    """Raise every wall in a process of its own and ask it which of them stand."""
-    result = subprocess.run(
-        [sys.executable, "-c", _RAISE_WALLS], capture_output=True, text=True, timeout=60
-    )
-    if result.returncode:
-        reason = (result.stderr.strip().splitlines() or ["no reason given"])[-1]
-        yield Check("jail", "walls", "missing", reason, "Evaluation needs the jail.", required=True)
+    """Every wall is raised in a process of its own, which says which of them stand."""
+    from solbench.errors import JailError
+    from solbench.jail import available_layers
+
+    try:
+        layers = available_layers()
+    except JailError as error:
+        remedy = "Evaluation needs the jail."
+        yield Check("jail", "walls", "missing", str(error), remedy, required=True)
         return
-    for layer, why_not in json.loads(result.stdout).items():
+    for layer, why_not in layers.items():
         remedy = "Results carry the flag jail_incomplete and cannot rank." if why_not else ""
         yield Check("jail", layer, "note" if why_not else "ok", why_not or "stands", remedy)
 

@@ -46,7 +46,7 @@ def abilities(checks: Sequence[Check]) -> list[Text]:
     """What follows from the checks, one line for each way to use SolBench."""
     good = {check.name for check in checks if check.state == "ok"}
     blocked = [check.name for check in checks if check.required and check.state == "missing"]
-    languages = {"g++": "C++", "triton": "Triton", "nvcc": "CUDA C++ (compiles)"}
+    languages = {"g++": "C++", "triton": "Triton"}
     cpu = ", ".join(["PyTorch", *(text for name, text in languages.items() if name in good)])
     jail = [check for check in checks if check.area == "jail"]
     complete = bool(jail) and all(check.state == "ok" for check in jail)

@@ -17,6 +17,8 @@ from solbench.spec import Trace
 
 _EVIDENCE_CHARS = 200
 _LOG_LINES = 6
+_MOST_FAILURES = 5
+"""Told in full: failures of one cause look alike, and the traces have them all."""
 
 
 def status_style(status: str) -> str:
@@ -68,7 +70,10 @@ def evaluation_report(traces: Sequence[Trace]) -> Group:
     summary = summarise(traces)
     parts: list[RenderableType] = [_title(traces), evaluation_table(traces), summary_text(summary)]
     parts += [Text(line, style="yellow") for line in note_lines(traces)]
-    parts += [failure_text(trace) for trace in traces if trace.evaluation.status != "PASSED"]
+    failed = [trace for trace in traces if trace.evaluation.status != "PASSED"]
+    parts += [failure_text(trace) for trace in failed[:_MOST_FAILURES]]
+    if len(failed) > _MOST_FAILURES:
+        parts.append(Text(f"… and {len(failed) - _MOST_FAILURES} more failures", style="dim"))
     return Group(*parts)
 
 
@@ -114,7 +119,8 @@ def _note_line(kind: str, texts: list[tuple[str, int]], workloads: int) -> str:
     where = "all workloads" if count == workloads else f"{count} of {workloads} workloads"
     evidence = texts[0][0]
     shown = evidence if len(evidence) <= _EVIDENCE_CHARS else evidence[: _EVIDENCE_CHARS - 1] + "…"
-    return f"{kind} ({where}): {shown}"
+    example = "such as: " if len(texts) > 1 else ""
+    return f"{kind} ({where}): {example}{shown}"
 
 
 def failure_text(trace: Trace) -> Text:
@@ -126,9 +132,11 @@ def failure_text(trace: Trace) -> Text:
         f" {evaluation.status}",
     )
     failure = trace.solbench.failure if trace.solbench else None
+    log = evaluation.log.strip().splitlines()
     if failure:
         text.append(f": {failure_sentence(failure)}")
-    for line in evaluation.log.strip().splitlines()[-_LOG_LINES:]:
+        log = log[1:]  # the reason, which the sentence has just given with its place
+    for line in log[-_LOG_LINES:]:
         text.append(f"\n    {line}", style="dim")
     return text
 
