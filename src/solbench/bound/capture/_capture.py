@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -44,6 +45,13 @@ def capture(
     CaptureError
         The program failed, or needs more than ``limit_bytes``; the message names its line.
     """
+    with _no_garbage_collection():
+        return _climb(program, rung, limit_bytes)
+
+
+def _climb(
+    program: Program, rung: CaptureRung | None, limit_bytes: int
+) -> tuple[Graph, CaptureRung]:
     attempt = _Attempt(program, limit_bytes)
     if rung is not None:
         return attempt.run(rung), rung
@@ -161,6 +169,18 @@ def _is_floating(tensor: torch.Tensor) -> bool:
 def _is_uniform(tensor: torch.Tensor) -> bool:
     with torch._C._DisableTorchDispatch():
         return tensor.numel() < 2 or bool((tensor == tensor.reshape(-1)[0]).all())
+
+
+@contextmanager
+def _no_garbage_collection() -> Iterator[None]:
+    """A growing graph has no cycles to collect, and walking it again and again takes half the time."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 @contextmanager

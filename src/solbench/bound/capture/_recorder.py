@@ -28,6 +28,7 @@ from solbench.bound.capture._builder import (
     LARGEST_KNOWN_ELEMENTS,
     GraphBuilder,
 )
+from solbench.bound.capture._fakes import FakeCalls
 from solbench.bound.capture._operators import Operator, describe, out_of_place
 from solbench.bound.capture._shadow import Shadow
 from solbench.bound.capture._views import single_view
@@ -67,6 +68,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         """Registers a fake tensor that nothing recorded made."""
         self._inputs: dict[int, Alias] = {}
         self._fake_mode = fake_mode
+        self._calls = FakeCalls(fake_mode)
         self._source_file = source_file
         self._allowed_level = allowed_level
         self._fakes: dict[int, tuple[torch.Tensor, FakeTensor]] = {}
@@ -215,7 +217,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
             args, kwargs = self._faked(args), {k: self._faked(v) for k, v in kwargs.items()}
             bound = operator.bind(args, kwargs)
         try:
-            result = operator.overload(*args, **kwargs)
+            result = self._calls.call(operator, bound, args, kwargs)
         except _UNSUPPORTED:
             return self._ask(operator, arguments, location)
         if operator.changes_view:
