@@ -79,6 +79,7 @@ def serve(
 ) -> NoReturn:
     """Answer commands until told to exit."""
     page = Page(page_fd)
+    os.close(page_fd)
     device: Device = make_device(plan, descriptors, page.claim)
     last, looks, sealed = 0, _IDLE_LOOKS, False
     while True:
