@@ -198,6 +198,7 @@ def test_blobs_are_found_under_further_roots(public_form: Path, tmp_path: Path) 
     [
         ('"tensor_key": "w"', '"tensor_key": "v"', "holds no tensor 'v' for input 'weight'.*: w"),
         ("./elsewhere", "../elsewhere", "leaves its folder"),
+        ("./elsewhere/blobs", "x" * 300, "is in none of"),
         ('"axes": {}', '"axes": {"n": 8}', r"'w' is torch.float16 \[6\].*torch.float16 \[8\]"),
     ],
 )

@@ -77,6 +77,8 @@ def test_a_spec_that_breaks_a_rule_is_refused(
         "C:/a.py",
         "a\\b.py",
         "a\0.py",
+        "é" * 128,
+        "d/" * 600 + "a.py",
     ],
 )
 def test_paths_stay_inside_the_solution(tmp_path: Path, solution: Any, path: str) -> None:

@@ -32,7 +32,9 @@ class Expression:
     names: frozenset[str]
 
 
-@functools.lru_cache(maxsize=1024)  # the same few expressions are met for every call of every workload
+@functools.lru_cache(
+    maxsize=1024
+)  # the same few expressions are met for every call of every workload
 def parse_expression(owner: str, text: str) -> Expression:
     """Parse the arithmetic (or comparison) ``text``; ``AxisError`` names ``owner``."""
     if len(text) > _LONGEST_EXPRESSION:

@@ -14,10 +14,12 @@ def find_blob(problem: Problem, path: str) -> Path:
 
     Leading parts of the path are stripped in turn, so that a root may already hold them.
     """
-    candidates = list(_candidates(problem, path))
-    for candidate in candidates:
-        if candidate.is_file():
-            return candidate
+    for candidate in _candidates(problem, path):
+        try:
+            if candidate.is_file():
+                return candidate
+        except OSError:
+            continue  # a name that no file system takes
     roots = [str(root) for root in _roots(problem)]
     raise SpecError(
         f"the file '{path}' is in none of: {', '.join(roots) or '(no folder given)'}",

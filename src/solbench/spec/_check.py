@@ -79,7 +79,13 @@ def _folder(folder: Path, around: Definition | None) -> Iterator[Finding]:
         if not (folder / WORKLOAD_FILE).is_file():
             missing = SpecError("is missing", file=folder / WORKLOAD_FILE)
             yield from _found("error", [missing])
-    for entry in sorted(folder.iterdir()):
+    try:
+        entries = sorted(folder.iterdir())
+    except OSError as error:
+        unreadable = SpecError(f"cannot be read: {error.strerror}", file=folder)
+        yield from _found("error", [unreadable])
+        return
+    for entry in entries:
         if entry.name.startswith(".") or entry.name == "__pycache__":
             continue
         if entry.is_dir() and not entry.is_symlink():

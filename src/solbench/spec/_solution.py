@@ -24,6 +24,9 @@ NATIVE_LANGUAGES = frozenset({"cuda_cpp", "cutlass", "cudnn", "cublas", "cpp"})
 """They are compiled; ``binding`` says how the entry point is called."""
 
 _ENTRY_POINT = re.compile(r"(?P<file>.+?)::(?P<function>[A-Za-z_][A-Za-z0-9_]*)")
+_LONGEST_NAME = 255
+_LONGEST_PATH = 1024
+"""Bytes of a file name and characters of a path that file systems take."""
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 
@@ -122,6 +125,11 @@ class Solution(_Exchanged):
         raise KeyError(path)
 
 
+def shortened(text: str) -> str:
+    """Fit to stand in a message."""
+    return text if len(text) <= 80 else f"{text[:80]}…"
+
+
 def path_problem(path: str) -> str | None:
     """Why ``path`` cannot be a source's path; ``None`` if it can."""
     parts = path.split("/")
@@ -129,6 +137,8 @@ def path_problem(path: str) -> str | None:
         return "is empty or holds control characters"
     if path.startswith("/") or "\\" in path or re.match(r"[A-Za-z]:", path):
         return "is not a relative path with forward slashes"
+    if len(path) > _LONGEST_PATH or any(len(part.encode()) > _LONGEST_NAME for part in parts):
+        return "is too long for a file system"
     if ".." in parts:
         return "leaves its folder with '..'"
     if "" in parts or "." in parts:
@@ -140,7 +150,9 @@ def _path_problems(paths: Sequence[str]) -> Iterator[FieldProblem]:
     for index, path in enumerate(paths):
         key = ("sources", index, "path")
         if reason := path_problem(path):
-            yield FieldProblem(f"'{path}' {reason}", key, "Use a path such as 'src/kernel.py'.")
+            yield FieldProblem(
+                f"'{shortened(path)}' {reason}", key, "Use a path such as 'src/kernel.py'."
+            )
         elif path in paths[:index]:
             yield FieldProblem(f"'{path}' stands twice", key, "Each source has its own path.")
         elif any(other.startswith(f"{path}/") for other in paths):

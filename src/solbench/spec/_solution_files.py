@@ -15,7 +15,7 @@ from solbench.spec._document import (
     read_text,
     validated,
 )
-from solbench.spec._solution import Solution, path_problem
+from solbench.spec._solution import Solution, path_problem, shortened
 from solbench.spec._writing import write_text
 
 SOLUTION_FILE = "solution.json"
@@ -72,7 +72,7 @@ def _refuse_overwriting(target: Path, path: str, content: str) -> None:
     if reason := path_problem(path):
         raise SpecError(f"'{path}' {reason}", key="sources")
     file = target / path
-    if not file.resolve().is_relative_to(target.resolve()):
+    if not _lies_in(file, target):
         raise InputError("lies behind a link that leaves the folder", file=file)
     if file.exists() and (not file.is_file() or file.read_bytes() != content.encode("utf-8")):
         raise InputError(
@@ -123,6 +123,14 @@ def _loose_paths(folder: Path) -> list[str]:
     return sorted(found)
 
 
+def _lies_in(file: Path, folder: Path) -> bool:
+    """Whether ``file``, links followed, is within ``folder``."""
+    try:
+        return file.resolve().is_relative_to(folder.resolve())
+    except (OSError, RuntimeError):  # a circle of links
+        return False
+
+
 def _with_content(document: Document, folder: Path, index: int, source: Any) -> Any:
     entry = {"path": source} if isinstance(source, str) else source
     if not isinstance(entry, dict) or "content" in entry or not isinstance(entry.get("path"), str):
@@ -130,9 +138,11 @@ def _with_content(document: Document, folder: Path, index: int, source: Any) -> 
     path: str = entry["path"]
     key = ("sources", index)
     if reason := path_problem(path):
-        raise document.error(key, f"'{path}' {reason}", "Use a path such as 'src/kernel.py'.")
+        raise document.error(
+            key, f"'{shortened(path)}' {reason}", "Use a path such as 'src/kernel.py'."
+        )
     file = folder / path
-    if not file.resolve().is_relative_to(folder.resolve()):
+    if not _lies_in(file, folder):
         raise document.error(key, f"'{path}' is a link that leaves the folder")
     if not file.is_file():
         raise document.error(
