@@ -1,16 +1,16 @@
-"""Right, but one query position at a time."""
+"""Right, but one query head at a time in float64, with products of hidden keys formed and then thrown away."""
 
 import torch
 
 
 def run(query, key, value):
     group = query.shape[1] // key.shape[1]
-    key = key.repeat_interleave(group, dim=1).float()
-    value = value.repeat_interleave(group, dim=1).float()
-    rows = []
-    for position in range(query.shape[2]):
-        seen = slice(0, position + 1)
-        scores = (key[:, :, seen] * query[:, :, position : position + 1].float()).sum(dim=-1)
-        weights = torch.softmax(scores * query.shape[3] ** -0.5, dim=-1)
-        rows.append((weights.unsqueeze(-1) * value[:, :, seen]).sum(dim=2))
-    return torch.stack(rows, dim=2).to(query.dtype)
+    heads = []
+    for head in range(query.shape[1]):
+        keys = key[:, head // group].to(torch.float64)
+        values = value[:, head // group].to(torch.float64)
+        scores = query[:, head].to(torch.float64) @ keys.transpose(1, 2) * query.shape[3] ** -0.5
+        hidden = torch.ones(scores.shape[-2:], dtype=torch.bool, device=query.device).triu(1)
+        weights = torch.softmax(scores.masked_fill(hidden, float("-inf")), dim=-1)
+        heads.append((weights @ values).to(query.dtype))
+    return torch.stack(heads, dim=1)
