@@ -81,8 +81,8 @@ def test_a_missing_axis_spares_the_other_workloads(
     with pytest.raises(AxisError, match=r"^rows: workload w1 gives no value for this axis"):
         problem.axis_values(problem.workload("w1"))
     assert [warning.partition(": ")[2] for warning in problem.warnings] == [
-        "axes.row: is no axis of the definition; ignored",
         "axes.rows: workload w1 gives no value for this axis. Add it to the workload's 'axes'.",
+        "axes.row: is no axis of the definition; ignored",
     ]
 
 

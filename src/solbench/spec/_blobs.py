@@ -24,7 +24,7 @@ def find_blob(problem: Problem, path: str) -> Path:
     raise SpecError(
         f"the file '{path}' is in none of: {', '.join(roots) or '(no folder given)'}",
         key="inputs",
-        remedy="Name the folder that holds it with --blobs or FLASHINFER_TRACE_DIR.",
+        remedy="Name the folder that holds it in FLASHINFER_TRACE_DIR.",
     )
 
 

@@ -14,8 +14,8 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from solbench.errors import AxisError, SpecError, SpecErrors
+from solbench.spec._field_problems import PROBLEMS_CODE, FieldProblem
 from solbench.spec._json_positions import KeyPath, Positions, dotted, scan
-from solbench.spec._problems import PROBLEMS_CODE, FieldProblem
 
 _Model = TypeVar("_Model", bound=BaseModel)
 

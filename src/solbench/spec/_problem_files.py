@@ -44,16 +44,13 @@ class ProblemFiles:
     errors: tuple[SpecError, ...]
     """It cannot be loaded."""
     warnings: tuple[SpecError, ...]
-    """It can, but a reader should know."""
-    unusable: tuple[SpecError, ...]
-    """The part of the warnings that keeps one workload from being run."""
+    """It can, but a reader should know; perhaps that one workload cannot be run."""
 
 
 def read_problem_files(definition_file: Path, workload_file: Path) -> ProblemFiles:
     """Read both files to the end, whatever is wrong with them."""
     errors: list[SpecError] = []
     warnings: list[SpecError] = []
-    unusable: list[SpecError] = []
     definition: Definition | None = None
     lines: list[tuple[Document, Workload]] = []
     try:
@@ -70,12 +67,10 @@ def read_problem_files(definition_file: Path, workload_file: Path) -> ProblemFil
     warnings += workload_warnings(lines)
     if definition is not None:
         for line, workload in lines:
-            unusable += workload_errors(definition, line, workload)
+            warnings += workload_errors(definition, line, workload)
             warnings += mismatch_warnings(definition, line, workload)
     workloads = tuple(workload for _, workload in lines)
-    return ProblemFiles(
-        definition, workloads, tuple(errors), (*warnings, *unusable), tuple(unusable)
-    )
+    return ProblemFiles(definition, workloads, tuple(errors), tuple(warnings))
 
 
 def read_definition(file: Path) -> tuple[Document, Definition]:

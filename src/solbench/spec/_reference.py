@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import linecache
 import sys
+import threading
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -52,8 +53,16 @@ def _function(problem: Problem, name: str) -> Callable[..., Any]:
     return found
 
 
+_loading = threading.RLock()
+
+
 def _module(problem: Problem) -> ModuleType:
     """Execute the reference once per source and file, as an import would."""
+    with _loading:  # another thread must not see a module that is half executed
+        return _loaded_module(problem)
+
+
+def _loaded_module(problem: Problem) -> ModuleType:
     file = reference_file(problem)
     place = hashlib.sha256(file.encode()).hexdigest()[:8]
     name = f"solbench_reference_{_short_digest(problem)}_{place}"

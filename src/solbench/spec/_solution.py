@@ -9,7 +9,7 @@ from typing import Literal
 from pydantic import Field, model_validator
 
 from solbench.spec._definition import _Exchanged
-from solbench.spec._problems import FieldProblem, refuse_if
+from solbench.spec._field_problems import FieldProblem, refuse_if
 
 Language = Literal[
     "pytorch", "triton", "cute_dsl", "cutile", "cudnn_frontend",
