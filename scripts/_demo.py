@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import time
 from pathlib import Path
 
 from rich.console import Console
@@ -18,23 +19,29 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("examples", nargs="*", help="names under examples/; default: all")
     parser.add_argument("--device", help="cpu or cuda:0; default: the GPU if there is one")
+    parser.add_argument("--all", action="store_true", help="every workload, not two a problem")
     parser.add_argument("--out", type=Path, default=Path("demo-out"), help="folder of the results")
     options = parser.parse_args()
     console = Console(highlight=False)
     device = options.device or first_device()
     folders = [EXAMPLES / name for name in options.examples] or problem_folders()
+    started = time.monotonic()
     console.print(f"SolBench demo: {len(folders)} problems on {device}\n")
     traces = []
     with solbench.Judge(device) as judge:
         for folder in folders:
             problem = load(folder, device)
+            chosen = [each.uuid for each in problem.workloads]
+            if not options.all:
+                chosen = [chosen[0], chosen[-1]]
             for file in solution_files(folder, device):
-                result = judge.evaluate(problem, solbench.load_solution(file))
+                result = judge.evaluate(problem, solbench.load_solution(file), workloads=chosen)
                 console.print(evaluation_report(result.traces))
                 console.print()
                 traces += result.traces
     save(traces, options.out)
     console.print(overview_table([summarise(group) for group in by_solution(traces).values()]))
+    console.print(f"{len(traces)} workload results in {time.monotonic() - started:.0f} s")
     console.print(f"traces: {options.out / 'traces.jsonl'}")
     console.print(f"page:   {options.out / 'index.html'}")
 
