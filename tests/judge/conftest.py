@@ -99,6 +99,7 @@ class FakeDevice:
     def __init__(self) -> None:
         self.events: list[str] = []
         self.late_write = ""
+        self.disturbed: Iterator[bool] = itertools.repeat(False)
 
     def title(self) -> str:
         return "fake"
@@ -127,7 +128,8 @@ class FakeDevice:
         if reply.ok:
             for slot in run.slots:
                 worker.solution(arena.input_views(slot), arena.outputs(slot))
-        return Passage(reply, next(worker.milliseconds) * run.count, self.late_write)
+        elapsed_ms = next(worker.milliseconds) * run.count
+        return Passage(reply, elapsed_ms, "crowd" if next(self.disturbed) else "", self.late_write)
 
     def readings(self) -> dict[str, float]:
         return {}

@@ -2,15 +2,18 @@ from solbench.judge._floor import NO_FLOOR, TimerFloor
 from solbench.judge._sampling import PerRun, Slope
 
 
-def test_a_run_of_short_calls_is_batched_to_a_tenth_of_a_millisecond():
-    assert PerRun().batch(0.04, slots=16) == 3  # 3 x 0.04 = 0.12 ms
-    assert PerRun().batch(5.0, slots=16) == 1
-    assert PerRun().batch(0.001, slots=16) == 16  # no more than there are slots
+def test_the_batch_follows_from_the_slots_and_not_from_a_noisy_estimate():
+    assert {PerRun().batch(ms, ms, slots=16) for ms in (0.0, 0.01, 0.3, 9.9)} == {8}
+    assert PerRun().batch(0.1, 0.1, slots=2) == 1
 
 
-def test_calls_too_short_to_see_fill_every_slot():
-    assert PerRun().batch(0.0, slots=16) == 16
-    assert Slope().batch(0.0, slots=128) == 64  # the longer run takes twice as many
+def test_long_calls_are_run_singly():
+    assert PerRun().batch(10.0, 10.0, slots=16) == 1
+    assert PerRun().batch(0.01, 5000.0, slots=16) == 1  # eight such calls would time out
+
+
+def test_a_slope_of_calls_too_short_to_see_fills_every_slot():
+    assert Slope().batch(0.0, 0.0, slots=128) == 64  # the longer run takes twice as many
 
 
 def test_the_floor_of_an_empty_run_is_subtracted_once_a_run():
@@ -24,7 +27,7 @@ def test_the_slope_is_free_of_any_cost_per_run():
         return 0.175 + 0.005 * calls  # release and acknowledgement, then 5 us a call
 
     slope = Slope()
-    lengths = slope.lengths(slope.batch(0.005, slots=128))
+    lengths = slope.lengths(slope.batch(0.005, 0.005, slots=128))
     assert lengths == (64, 128)
     runs = {calls: run_ms(calls) / calls for calls in lengths}
     assert abs(slope.latency_ms(runs, NO_FLOOR) - 0.005) < 1e-12

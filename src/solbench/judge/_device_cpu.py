@@ -39,6 +39,10 @@ PROBE_BYTES: Final = 64
 """Output bytes read before the clock stops. A share f that is written later is missed with probability
 (1 - f) ** 64 in one call: half the time at one in a hundred, and every timed call is probed anew."""
 
+_WAIT_NS: Final = 20_000
+_WAIT_SHARE: Final = 0.02
+"""A run that stood in line for a processor longer than this is not timed."""
+
 _FALLBACK_L3_BYTES: Final = 32 << 20
 _LARGEST_FLUSH_BYTES: Final = 256 << 20
 
@@ -170,7 +174,7 @@ class CpuDevice:
     sampling = PerRun()
     buffer_multiple = mmap.PAGESIZE
     max_slots = 16
-    slot_budget_bytes = 32 << 20
+    slot_budget_bytes = 8 << 20
     worker_base_bytes = 2 << 30
     oracle_device = "cpu"
 
@@ -230,6 +234,7 @@ class CpuDevice:
         acknowledgement."""
         assert isinstance(arena, CpuArena)
         probe = arena.probe(run)
+        waited_ns = _waited_ns(worker.pid)
         sequence = worker.command(Command.RUN, layout=run.layout, first=run.first, count=run.count)
         start_ns = time.perf_counter_ns()
         worker.thaw()
@@ -239,13 +244,39 @@ class CpuDevice:
         at_done = probe.read()
         stop_ns = time.perf_counter_ns()
         worker.freeze()
-        return Passage(reply, (stop_ns - start_ns) / 1e6, _late(at_done, probe.read()))
+        elapsed_ns = stop_ns - start_ns
+        return Passage(
+            reply,
+            elapsed_ns / 1e6,
+            _disturbance(_waited_ns(worker.pid) - waited_ns, elapsed_ns),
+            _late(at_done, probe.read()),
+        )
 
     def readings(self) -> dict[str, float]:
         return {}
 
     def close(self) -> None:
         """Nothing is held beyond memory."""
+
+
+def _waited_ns(pid: int) -> int:
+    """How long the worker's threads and this one have stood in line for a processor, by the kernel's account.
+
+    A submission can only ever get its own samples dropped by this, never make one count that is not its time.
+    """
+    accounts = [Path("/proc/thread-self/schedstat"), *Path(f"/proc/{pid}/task").glob("*/schedstat")]
+    waited = 0
+    for account in accounts:
+        # A thread may be gone, and some kernels keep no account.
+        with contextlib.suppress(OSError, IndexError):
+            waited += int(account.read_text().split()[1])
+    return waited
+
+
+def _disturbance(waited_ns: int, elapsed_ns: int) -> str:
+    if waited_ns <= max(_WAIT_NS, _WAIT_SHARE * elapsed_ns):
+        return ""
+    return f"waited {waited_ns / 1e3:.0f} µs of {elapsed_ns / 1e3:.0f} µs for a processor"
 
 
 def _late(at_done: list[ByteArray], frozen: list[ByteArray]) -> str:

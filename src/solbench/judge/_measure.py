@@ -23,12 +23,18 @@ DRIFT_EVERY = 4
 """Once the reference's time is known, it still runs in every fourth round, to show drift."""
 
 
+_CROWDED = 1.5
+"""On a busy machine, undisturbed samples are waited for so many times the rule's seconds."""
+
+
 @dataclass(slots=True)
 class Measurement:
     """Everything learnt about a workload so far; further passes add to it."""
 
     samples: list[float] = field(default_factory=list)
     """Latency of one call in ms, floor subtracted."""
+    disturbed_samples: list[float] = field(default_factory=list)
+    """Latencies that do not count, since something else had the processor."""
     reference_samples: list[float] = field(default_factory=list)
     gate: GateResult = field(default_factory=lambda: GateResult("PASSED"))
     """The worst comparison of all calls."""
@@ -72,7 +78,7 @@ class Bench:
         into.floor_ms = self.floor.share_ms(batch)
         first = len(into.samples)
         turn = 0
-        while not rule.done(into.samples[first:], watch.elapsed_s):
+        while not self._done(into, rule, first, watch.elapsed_s):
             with_reference = (
                 not reference_rule.done(into.reference_samples, watch.elapsed_s)
                 or turn % DRIFT_EVERY == 0
@@ -81,40 +87,52 @@ class Bench:
             if into.failure is not None:
                 return
             turn += 1
+        _settle_disturbed(into, rule)
         _flag_noise(into, rule)
 
+    @staticmethod
+    def _done(into: Measurement, rule: StopRule, first: int, elapsed_s: float) -> bool:
+        """The rule's word on undisturbed samples; on a busy machine patience ends it with what there is."""
+        fresh = into.samples[first:]
+        total = len(fresh) + len(into.disturbed_samples)
+        crowded = elapsed_s >= _CROWDED * rule.seconds and total >= rule.least
+        return crowded or rule.done(fresh, elapsed_s)
+
     def _warm_up(self, into: Measurement) -> int:
-        """Poisoned and plain calls, checked but not counted. Returns how many calls a sample
-        holds."""
-        self._poisoned_call(into)
+        """Poisoned and plain calls, checked but not counted. Returns how many calls a run holds."""
+        poisoned = self._round(into, 1, 0, "random", with_reference=True)
+        into.failure = self._failure_when_poisoned(poisoned["candidate"], into.flags)
         if into.failure is not None:
             return 1
-        plain = self._round(into, 1, 0, self.poison, with_reference=True)
+        plain = self._round(into, 1, 1, self.poison, with_reference=True)
         into.failure = plain["candidate"].failure
+        # The shorter of two: the first calls, or a busy machine, may take any time.
         latencies = [
-            self.floor.latency_ms(outcome.latency_ms, 1)
-            for outcome in plain.values()
-            if outcome.failure is None
+            min(
+                self.floor.latency_ms(outcomes[name].latency_ms, 1)
+                for outcomes in (poisoned, plain)
+                if name in outcomes
+            )
+            for name in plain
         ]
-        # The reference's time counts too, so a slow start cannot shrink the batch below that.
-        return self.device.sampling.batch(min(latencies, default=0.0), self._slots)
+        return self.device.sampling.batch(min(latencies), max(latencies), self._slots)
 
-    def _poisoned_call(self, into: Measurement) -> None:
-        """A call on outputs full of random bytes: on official problems it can only raise a flag."""
-        outcome = self._round(into, 1, 0, "random", with_reference=True)["candidate"]
+    def _failure_when_poisoned(self, outcome: Outcome, flags: dict[str, str]) -> Failure | None:
+        """Outputs full of random bytes: on official problems numbers that differ are only a flag."""
         failure = outcome.failure
-        if failure is None:
-            return
-        if self.poison == "random" or failure.fatal or failure.status != "INCORRECT_NUMERICAL":
-            into.failure = failure
-            return
-        into.flags["relies_on_zeroed_output"] = failure.reason
+        if failure is None or self.poison == "random":
+            return failure
+        if failure.fatal or failure.status != "INCORRECT_NUMERICAL":
+            return failure
+        flags["relies_on_zeroed_output"] = failure.reason
+        return None
 
     def _timed_round(self, into: Measurement, batch: int, turn: int, with_reference: bool) -> None:
         """The runs of one sample, of the candidate and maybe of the reference."""
         sampling = self.device.sampling
         mine: dict[int, float] = {}
         others: dict[int, float] = {}
+        disturbed = False
         lengths = sampling.lengths(batch)
         for count in lengths:
             outcomes = self._round(into, count, turn, self.poison, with_reference)
@@ -125,9 +143,11 @@ class Bench:
             if into.failure is not None:
                 return
             mine[count] = candidate.latency_ms
-            if reference is not None and reference.failure is None:
+            disturbed = disturbed or bool(candidate.disturbed)
+            if reference is not None and reference.failure is None and not reference.disturbed:
                 others[count] = reference.latency_ms
-        into.samples.append(sampling.latency_ms(mine, self.floor))
+        kept = into.disturbed_samples if disturbed else into.samples
+        kept.append(sampling.latency_ms(mine, self.floor))
         if len(others) == len(lengths):
             into.reference_samples.append(sampling.latency_ms(others, self.floor))
 
@@ -180,6 +200,16 @@ def _worse(one: GateResult, other: GateResult) -> GateResult:
     if not other.passed:
         return other
     return other if other.max_absolute_error > one.max_absolute_error else one
+
+
+def _settle_disturbed(into: Measurement, rule: StopRule) -> None:
+    """Where too few samples were undisturbed, all count after all, and the flag says so."""
+    disturbed, total = len(into.disturbed_samples), len(into.samples) + len(into.disturbed_samples)
+    if disturbed > total // 2:
+        into.flags["busy_machine"] = f"{disturbed} of {total} samples were disturbed by other work"
+    if len(into.samples) < rule.few:
+        into.samples += into.disturbed_samples
+        into.disturbed_samples.clear()
 
 
 def _flag_noise(into: Measurement, rule: StopRule) -> None:

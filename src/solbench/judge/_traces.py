@@ -97,7 +97,9 @@ def _record(result: WorkloadResult, score: ScoreResult) -> SolBenchRecord:
         score_note=score.note,
         baseline=PROVISIONAL_BASELINE,
         flags=(*result.flags, *_score_flags(result, score)),
-        timing=_timing(result, measured.samples) if measured and not failure else None,
+        timing=_timing(result, measured.samples, len(measured.disturbed_samples))
+        if measured and not failure
+        else None,
         reference_timing=_timing(result, measured.reference_samples) if measured else None,
         digests=result.digests,
         jail=jail_record(result.walls),
@@ -164,7 +166,7 @@ def _performance(measured: Measurement | None) -> Performance | None:
     )
 
 
-def _timing(result: WorkloadResult, samples: Sequence[float]) -> Timing | None:
+def _timing(result: WorkloadResult, samples: Sequence[float], dropped: int = 0) -> Timing | None:
     if not samples:
         return None
     interval = median_interval(samples)
@@ -175,6 +177,7 @@ def _timing(result: WorkloadResult, samples: Sequence[float]) -> Timing | None:
         samples=tuple(samples),
         p5_ms=quantile(samples, 0.05),
         p95_ms=quantile(samples, 0.95),
+        dropped=dropped,
         clock=result.clock,
         verified=result.verified,
         timer_floor_ms=result.measurement.floor_ms if result.measurement else 0.0,
