@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
+from itertools import zip_longest
 from typing import Any
 
 from rich.box import SIMPLE_HEAD
@@ -163,20 +164,26 @@ def _number(value: Any) -> str:
 
 
 def overview_table(summaries: Sequence[Summary]) -> Table:
-    """One row a solution, for many problems at once."""
+    """One row a solution, for many problems at once; a line between problems."""
     table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, expand=False)
-    table.add_column("problem", ratio=1, min_width=16, overflow="fold")
-    table.add_column("solution", ratio=1, min_width=12, overflow="fold")
+    table.add_column("solution", ratio=1, min_width=24, overflow="fold")
     for name in ("passed", "× reference", "× T_SOL", "score"):
         table.add_column(name, justify="right", no_wrap=True)
-    for summary in summaries:
+    for summary, following in zip_longest(summaries, summaries[1:]):
         style = "green" if summary.passed == summary.workloads else "bold red"
         table.add_row(
-            Text(summary.definition),
-            Text(summary.solution),
+            Text(_full_name(summary)),
             Text(f"{summary.passed}/{summary.workloads}", style=style),
             fmt.ratio(summary.speedup),
             fmt.ratio(summary.distance),
             "withheld" if summary.withheld else fmt.score(summary.score),
+            end_section=following is not None and following.definition != summary.definition,
         )
     return table
+
+
+def _full_name(summary: Summary) -> str:
+    """Solution names often begin with their problem's."""
+    if summary.solution.startswith(summary.definition):
+        return summary.solution
+    return f"{summary.definition} · {summary.solution}"
