@@ -43,13 +43,13 @@ def test_no_number_is_cut_at_80_columns(make_trace: MakeTrace) -> None:
 
 def test_a_failure_says_where_expected_got_and_how_much(sample_run: list[Trace]) -> None:
     text = " ".join(shown(evaluation_report(sample_run[2:])))
-    assert "output y at [3, 17]: expected 0.125, got 0.5" in text
+    assert "y[3, 17]: expected 0.125, got 0.5" in text
     assert "25% of elements off" in text.replace("  ", " ")
     assert "ValueError: no" in text
 
 
 def test_a_failure_without_a_place_still_reads_well() -> None:
-    assert failure_sentence({"output": "y", "share_off": 1.0}) == "output y; 100% of elements off"
+    assert failure_sentence({"output": "y", "share_off": 1.0}) == "y; 100% of elements off"
 
 
 def test_a_flag_on_every_workload_is_said_once(sample_run: list[Trace]) -> None:

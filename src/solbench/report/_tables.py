@@ -143,17 +143,17 @@ def failure_text(trace: Trace) -> Text:
 
 
 def failure_sentence(failure: dict[str, Any]) -> str:
-    """``output y at [3, 17]: expected 0.12, got 0.45; 12.5% of elements off``."""
+    """``y[3, 17]: expected 0.12, got 0.45; 12.5% of elements off``."""
     parts = []
-    place = f"output {failure['output']}" if failure.get("output") is not None else ""
+    place = failure.get("output") or ""
     if failure.get("index") is not None:
-        place += f" at {list(failure['index'])}"
+        place += str(list(failure["index"]))
     values = ", ".join(
         f"{label} {_number(failure[key])}"
         for key, label in (("expected", "expected"), ("got", "got"))
         if failure.get(key) is not None
     )
-    parts.append(": ".join(part for part in (place.strip(), values) if part))
+    parts.append(": ".join(part for part in (place, values) if part))
     if failure.get("share_off") is not None:
         parts.append(f"{100 * failure['share_off']:.3g}% of elements off")
     return "; ".join(part for part in parts if part)
