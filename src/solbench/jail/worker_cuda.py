@@ -115,4 +115,5 @@ def _view(buffer: torch.Tensor, field: TensorField) -> torch.Tensor:
     flat = buffer[field.offset : field.offset + field.nbytes]
     return flat.view(torch_dtype(field.dtype)).view(field.shape)
 
+
 DEVICE = CudaDevice

@@ -184,6 +184,9 @@ def worker_environment(plan: WorkerPlan, scratch: str) -> Mapping[str, str]:
     }
     if plan.artifact.triton_interpreter:
         added["TRITON_INTERPRET"] = "1"
+    if plan.device.startswith("cuda"):
+        # Triton would ask ldconfig otherwise, on some systems a shell script that cannot be started.
+        added["TRITON_LIBCUDA_PATH"] = walls.cuda_driver_folder()
     return added
 
 

@@ -15,7 +15,11 @@ from solbench.errors import JailError
 from solbench.jail.walls._landlock import AllowList, abi, restrict
 from solbench.jail.walls._limits import close_descriptors, limit_resources
 from solbench.jail.walls._memory import map_fixed, populate
-from solbench.jail.walls._policy import compiler_allow_list, worker_allow_list
+from solbench.jail.walls._policy import (
+    compiler_allow_list,
+    cuda_driver_folder,
+    worker_allow_list,
+)
 from solbench.jail.walls._privileges import (
     adopt_orphans,
     die_with_parent,
@@ -31,6 +35,7 @@ __all__ = [
     "adopt_orphans",
     "close_descriptors",
     "compiler_allow_list",
+    "cuda_driver_folder",
     "landlock_version",
     "map_fixed",
     "populate",

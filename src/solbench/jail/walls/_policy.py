@@ -16,7 +16,7 @@ import sysconfig
 from collections.abc import Iterable
 from pathlib import Path
 
-from solbench.jail.walls._landlock import Access, AllowList
+from solbench.jail.walls._landlock import READ, Access, AllowList
 
 _SYSTEM_READ = (
     "/lib", "/lib32", "/lib64", "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d",
@@ -29,7 +29,11 @@ _CUDA_READ = (
     "/usr/local/cuda", "/sys/module/nvidia", "/sys/module/nvidia_uvm", "/sys/bus/pci/devices",
     "/sys/devices/pci0000:00", "/etc/nvidia", "/opt/nvidia",
 )  # fmt: skip
-_COMPILERS = ("g++", "gcc", "c++", "cc", "ld", "as", "ldconfig", "/sbin/ldconfig")
+_CUDA_DRIVER_FOLDERS = (
+    "/usr/local/nvidia/lib64", "/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu",
+    "/usr/lib64", "/usr/lib/wsl/lib", "/lib",
+)  # fmt: skip
+_COMPILERS = ("g++", "gcc", "c++", "cc", "ld", "as", "nvcc", "ldconfig", "/sbin/ldconfig")
 _COMPILER_PARTS = ("cc1plus", "cc1", "collect2", "lto1", "lto-wrapper", "as", "ld")
 _LOADERS = ("/lib64/ld-linux-x86-64.so.2", "/lib/ld-linux-aarch64.so.1")
 
@@ -119,6 +123,13 @@ def compiler_programs() -> tuple[str, ...]:
     return tuple(dict.fromkeys(path for path in (*found, *_LOADERS) if Path(path).is_absolute()))
 
 
+def _compiler_trees() -> tuple[str, ...]:
+    """Where a compiler's own files lie, if not under ``/usr``: ``<tree>/bin/g++`` → the tree."""
+    drivers = (shutil.which(name) for name in ("g++", "gcc"))
+    trees = {Path(driver).resolve().parents[1] for driver in drivers if driver}
+    return tuple(str(tree) for tree in sorted(trees) if not tree.is_relative_to("/usr"))
+
+
 def _program_of(driver: str, part: str) -> str:
     asked = subprocess.run(
         [driver, f"-print-prog-name={part}"], capture_output=True, text=True, check=False
@@ -144,6 +155,12 @@ def cuda_files() -> tuple[tuple[str, ...], tuple[str, ...]]:
     return (*_CUDA_READ, *toolkits), tuple(devices)
 
 
+def cuda_driver_folder() -> str:
+    """Where ``libcuda.so.1`` lies; empty if it is not found."""
+    folders = (*_library_path(), *_CUDA_DRIVER_FOLDERS)
+    return next((folder for folder in folders if Path(folder, "libcuda.so.1").exists()), "")
+
+
 def _library_path() -> tuple[str, ...]:
     """Folders of ``LD_LIBRARY_PATH``, which the zygote passes on."""
     named = os.environ.get("LD_LIBRARY_PATH", "").split(":")
@@ -153,7 +170,16 @@ def _library_path() -> tuple[str, ...]:
 def worker_allow_list(*, artifact: str, scratch: str, compilers: bool, cuda: bool) -> AllowList:
     """What a worker may reach. ``compilers`` lets it start them until it is sealed."""
     cuda_read, cuda_devices = cuda_files() if cuda else ((), ())
-    programs = (*compiler_programs(), *_triton_programs()) if compilers else ()
+    # torch.compile starts the interpreter to try out what it has built.
+    programs = (
+        (*compiler_programs(), *_compiler_trees(), *_triton_programs(), sys.executable)
+        if compilers
+        else ()
+    )
+    rules = dict.fromkeys(listed_folders(), Access.READ_DIR)
+    if cuda:
+        # The driver names its threads (opens their comm with O_TRUNC); cuInit fails with 304 otherwise.
+        rules["/proc/self/task"] = READ | Access.WRITE_FILE | Access.TRUNCATE
     return AllowList(
         read=(
             *python_files(),
@@ -166,7 +192,7 @@ def worker_allow_list(*, artifact: str, scratch: str, compilers: bool, cuda: boo
         execute=programs,
         device=(*_SYSTEM_DEVICES, *cuda_devices),
         scratch=(scratch,),
-        rules=dict.fromkeys(listed_folders(), Access.READ_DIR),
+        rules=rules,
     )
 
 
