@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 
+from solbench.jail.builders._header import HEADER, HEADER_NAME
 from solbench.spec import (
     Problem,
     Solution,
@@ -93,11 +94,17 @@ class _Tensor(ctypes.Structure):
     ]
 
 
+def write_sources(packed: Solution, folder: Path) -> None:
+    """The sources and the header that builds offer them."""
+    (folder / HEADER_NAME).write_text(HEADER)
+    for source in packed.sources:
+        (folder / source.path).write_text(source.content)
+
+
 def compile_cpp(packed: Solution, folder: Path) -> ctypes.CDLL:
     compiler = shutil.which("g++")
     assert compiler is not None
-    for source in packed.sources:
-        (folder / source.path).write_text(source.content)
+    write_sources(packed, folder)
     library = folder / "solution.so"
     flags = ["-O3", "-march=native", "-std=c++20", "-Wall", "-Werror", "-shared", "-fPIC"]
     entry = str(folder / packed.spec.entry_file)
@@ -163,4 +170,5 @@ __all__ = [
     "run_python",
     "solution",
     "variants",
+    "write_sources",
 ]

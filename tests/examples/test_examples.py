@@ -203,8 +203,7 @@ def test_triton_solutions_agree_through_the_interpreter(name: str, variant: str)
 @pytest.mark.parametrize(("name", "variant"), direct.variants("cuda_cpp"))
 def test_cuda_solutions_compile(name: str, variant: str, tmp_path: Path) -> None:
     packed = direct.solution(name, variant)
-    for source in packed.sources:
-        (tmp_path / source.path).write_text(source.content)
+    direct.write_sources(packed, tmp_path)
     target = ["-gencode", "arch=compute_90a,code=sm_90a", "-Werror", "all-warnings"]
     command = ["nvcc", "-O3", "-c", *target, packed.spec.entry_file, "-o", "solution.o"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=100)

@@ -1,5 +1,5 @@
 // A token at a time in registers and L1: group scores, then an insertion into the eight best of the kept groups.
-#include "dltensor.h"
+#include "solbench.h"
 
 #include <algorithm>
 #include <cmath>
@@ -47,10 +47,10 @@ static void select(const float* biased, int64_t size, int32_t* experts) {
 
 extern "C" int run(const DLTensor* const* inputs, DLTensor* const* outputs, const double* scalars, void*) {
     const int64_t tokens = inputs[0]->shape[0], experts = inputs[0]->shape[1];
-    const float* logits = data_of<float>(inputs[0]);
-    const float* bias = data_of<float>(inputs[1]);
-    int32_t* chosen = data_of<int32_t>(outputs[0]);
-    float* weights = data_of<float>(outputs[1]);
+    const float* logits = static_cast<float*>(inputs[0]->data);
+    const float* bias = static_cast<float*>(inputs[1]->data);
+    int32_t* chosen = static_cast<int32_t*>(outputs[0]->data);
+    float* weights = static_cast<float*>(outputs[1]->data);
     std::vector<float> scores(experts), biased(experts);
     for (int64_t token = 0; token < tokens; ++token, logits += experts, chosen += TOP_K, weights += TOP_K) {
         for (int64_t expert = 0; expert < experts; ++expert) {

@@ -1,6 +1,6 @@
 // Two passes over each row, the second one out of the cache.
 #include "bf16.h"
-#include "dltensor.h"
+#include "solbench.h"
 
 #include <cmath>
 
@@ -21,9 +21,9 @@ static float sum_of_squares(const uint16_t* row, int64_t width) {
 
 extern "C" int run(const DLTensor* const* inputs, DLTensor* const* outputs, const double* scalars, void*) {
     const int64_t tokens = inputs[0]->shape[0], width = inputs[0]->shape[1];
-    const uint16_t* values = data_of<uint16_t>(inputs[0]);
-    const uint16_t* weight = data_of<uint16_t>(inputs[1]);
-    uint16_t* result = data_of<uint16_t>(outputs[0]);
+    const uint16_t* values = static_cast<uint16_t*>(inputs[0]->data);
+    const uint16_t* weight = static_cast<uint16_t*>(inputs[1]->data);
+    uint16_t* result = static_cast<uint16_t*>(outputs[0]->data);
     const float eps = static_cast<float>(scalars[0]);
     for (int64_t token = 0; token < tokens; ++token, values += width, result += width) {
         const float inverse = 1.0f / std::sqrt(sum_of_squares(values, width) / width + eps);

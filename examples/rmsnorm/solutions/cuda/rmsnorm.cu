@@ -1,5 +1,5 @@
 // One block a row; the row stays in registers between the two passes when it has at most 8192 columns.
-#include "dltensor.h"
+#include "solbench.h"
 
 #include <cuda_bf16.h>
 #include <cuda_runtime.h>
@@ -56,7 +56,7 @@ extern "C" int run(const DLTensor* const* inputs, DLTensor* const* outputs, cons
     const int64_t tokens = inputs[0]->shape[0], width = inputs[0]->shape[1];
     if (width % PACK != 0 || width > THREADS * PACK * MAX_PACKS) return -1;
     rmsnorm<<<static_cast<unsigned>(tokens), THREADS, 0, static_cast<cudaStream_t>(stream)>>>(
-        data_of<const Pack>(inputs[0]), data_of<const Pack>(inputs[1]), data_of<Pack>(outputs[0]),
+        static_cast<const Pack*>(inputs[0]->data), static_cast<const Pack*>(inputs[1]->data), static_cast<Pack*>(outputs[0]->data),
         static_cast<int>(width / PACK), static_cast<float>(scalars[0]));
     return static_cast<int>(cudaGetLastError());
 }

@@ -1,6 +1,6 @@
 // One fused pass; exp by a polynomial that the compiler can vectorise.
 #include "bf16.h"
-#include "dltensor.h"
+#include "solbench.h"
 
 #include <algorithm>
 
@@ -20,8 +20,8 @@ static inline float exponential(float value) {
 
 extern "C" int run(const DLTensor* const* inputs, DLTensor* const* outputs, const double*, void*) {
     const int64_t tokens = inputs[0]->shape[0], width = inputs[0]->shape[1] / 2;
-    const uint16_t* gate = data_of<uint16_t>(inputs[0]);
-    uint16_t* result = data_of<uint16_t>(outputs[0]);
+    const uint16_t* gate = static_cast<uint16_t*>(inputs[0]->data);
+    uint16_t* result = static_cast<uint16_t*>(outputs[0]->data);
     for (int64_t token = 0; token < tokens; ++token, gate += 2 * width, result += width)
         for (int64_t column = 0; column < width; ++column) {
             const float value = widen(gate[column]);

@@ -1,5 +1,5 @@
 // One fused pass with 16-byte loads.
-#include "dltensor.h"
+#include "solbench.h"
 
 #include <cuda_bf16.h>
 #include <cuda_runtime.h>
@@ -32,6 +32,6 @@ extern "C" int run(const DLTensor* const* inputs, DLTensor* const* outputs, cons
     const int packs = static_cast<int>(width / PACK);
     const dim3 grid((packs + THREADS - 1) / THREADS, static_cast<unsigned>(tokens));
     swiglu<<<grid, THREADS, 0, static_cast<cudaStream_t>(stream)>>>(
-        data_of<const Pack>(inputs[0]), data_of<Pack>(outputs[0]), packs);
+        static_cast<const Pack*>(inputs[0]->data), static_cast<Pack*>(outputs[0]->data), packs);
     return static_cast<int>(cudaGetLastError());
 }
