@@ -1,0 +1,37 @@
+"""The bound: a reference program becomes a graph, the graph a demand, the demand a time on a device."""
+
+from solbench.bound._analyse import analyse
+from solbench.bound._derive import derive_bound
+from solbench.bound._explain import PlainCount, formulas, plain_count
+from solbench.bound._price import Priced, price
+from solbench.bound._programs import (
+    Program,
+    function_program,
+    module_program,
+    problem_program,
+)
+from solbench.bound._result import Bound, Demand, NodeCost, Removed, Term, Traffic
+from solbench.bound._verify import verify_graph
+from solbench.bound.capture import capture
+
+__all__ = [
+    "Bound",
+    "Demand",
+    "NodeCost",
+    "PlainCount",
+    "Priced",
+    "Program",
+    "Removed",
+    "Term",
+    "Traffic",
+    "analyse",
+    "capture",
+    "derive_bound",
+    "formulas",
+    "function_program",
+    "module_program",
+    "plain_count",
+    "price",
+    "problem_program",
+    "verify_graph",
+]

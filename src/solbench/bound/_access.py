@@ -1,0 +1,280 @@
+"""Access maps: where an operand is read, as a function of the iteration space of a node.
+
+The iteration space has numbered *ranks*. A tensor has one ``Axis`` a dimension. ``pull`` takes the region of
+the iteration space that is needed to the region of the tensor that is read; ``push`` takes a box of the
+tensor to the box of the iteration space that reads inside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+
+from solbench.bound import _region, _reps, _sets
+from solbench.bound._region import Box, Joint, Region, Shape
+from solbench.bound._reps import CONST, Rep
+from solbench.bound._sets import DENSE_LIMIT, IndexSet, Indices, Mask
+
+
+@dataclass(frozen=True, slots=True)
+class Along:
+    """Index ``start + step * rank``."""
+
+    rank: int
+    start: int = 0
+    step: int = 1
+
+    @property
+    def identity(self) -> bool:
+        return self.start == 0 and self.step == 1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Table:
+    """Index ``table[rank]``."""
+
+    rank: int
+    table: Indices
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Taps:
+    """Index ``table[rank, tap]``; -1 lies outside the tensor (padding)."""
+
+    rank: int
+    tap: int
+    table: Indices
+
+
+@dataclass(frozen=True, slots=True)
+class Fixed:
+    """Always the same index (a dimension of size 1 that is broadcast)."""
+
+    index: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """Every index, whatever is needed."""
+
+
+Axis = Along | Table | Taps | Fixed | Whole
+Axes = tuple[Axis, ...]
+
+
+def identity(rank_count: int) -> Axes:
+    return tuple(Along(r) for r in range(rank_count))
+
+
+def broadcast(shape: Shape, ranks: Sequence[int]) -> Axes:
+    """Axes of an operand that is broadcast against ranks aligned at the right."""
+    skipped = len(ranks) - len(shape)
+    return tuple(
+        Fixed() if size == 1 and ranks[skipped + i] != 1 else Along(skipped + i)
+        for i, size in enumerate(shape)
+    )
+
+
+def lift(region: Region, axes: Axes, ranks: Shape) -> Region:
+    """Region of the iteration space that computes a region of an output.
+
+    Axes are identities, or ``Fixed`` for a reduced dimension that was kept.
+    """
+    order = {d: a.rank for d, a in enumerate(axes) if isinstance(a, Along)}
+    if region.is_empty:
+        return _region.empty(ranks)
+    if region.is_full:
+        return _region.full(ranks)
+    boxes = []
+    for box in region.boxes:
+        sets: list[IndexSet] = [range(n) for n in ranks]
+        for dim, rank in order.items():
+            sets[rank] = box.sets[dim]
+        joints = tuple(Joint(tuple(order[d] for d in j.dims), j.mask) for j in box.joints)
+        boxes.append(Box(tuple(sets), joints))
+    return Region(ranks, tuple(boxes))
+
+
+def pull(region: Region, axes: Axes, shape: Shape) -> Region:
+    """Region of the tensor that a region of the iteration space reads."""
+    if region.is_empty or 0 in shape:
+        return _region.empty(shape)
+    if region.is_full and not any(isinstance(a, Table | Taps | Fixed) for a in axes):
+        full = all(
+            not isinstance(a, Along) or _covers(a, region.shape, n)
+            for a, n in zip(axes, shape, strict=True)
+        )
+        if full and len({a.rank for a in axes if isinstance(a, Along)}) == sum(
+            isinstance(a, Along) for a in axes
+        ):
+            return _region.full(shape)
+    return _region.of_boxes(shape, [_pull_box(b, axes, shape, region.shape) for b in region.boxes])
+
+
+def _covers(axis: Along, ranks: Shape, size: int) -> bool:
+    return ranks[axis.rank] == size and axis.step == 1
+
+
+def _pull_box(box: Box, axes: Axes, shape: Shape, ranks: Shape) -> Box | None:
+    sets: list[IndexSet] = [range(n) for n in shape]
+    users: dict[int, list[int]] = {}
+    for dim, axis in enumerate(axes):
+        if isinstance(axis, Fixed):
+            sets[dim] = range(axis.index, axis.index + 1)
+        elif isinstance(axis, Taps):
+            sets[dim] = _through_taps(axis, box)
+        elif isinstance(axis, Along | Table):
+            sets[dim] = map_set(axis, box.sets[axis.rank])
+            users.setdefault(axis.rank, []).append(dim)
+    joints = []
+    joined: set[int] = set()
+    for joint in box.joints:
+        joined.update(joint.dims)
+        joints.append(_pull_joint(joint, box, axes, users, shape))
+    for rank, dims in users.items():
+        if rank not in joined and len(dims) > 1 and len(box.sets[rank]) > 1:
+            line = Joint((rank,), np.ones(ranks[rank], dtype=np.bool_))
+            joints.append(_pull_joint(line, box, axes, users, shape))
+    return _region.make_box(sets, [j for j in joints if j is not None], shape)
+
+
+def _through_taps(axis: Taps, box: Box) -> IndexSet:
+    table = axis.table[_sets.to_array(box.sets[axis.rank])]
+    table = table[:, _sets.to_array(box.sets[axis.tap])]
+    return _sets.from_indices(table[table >= 0])
+
+
+def map_set(axis: Along | Table, indices: IndexSet) -> IndexSet:
+    """Indices of the tensor that a set of the rank reads."""
+    if isinstance(axis, Table):
+        return _sets.through_table(indices, axis.table)
+    if axis.identity:
+        return indices
+    return _sets.affine(indices, axis.start, axis.step)
+
+
+def _pull_joint(
+    joint: Joint, box: Box, axes: Axes, users: dict[int, list[int]], shape: Shape
+) -> Joint | None:
+    """The joint as the operand sees it: projected on the ranks that it has."""
+    used = [r for r in joint.dims if r in users]
+    if not used:
+        return None
+    if all(len(users[r]) == 1 and _is_identity(axes[users[r][0]]) for r in used):
+        cuts = [slice(None) if r in users else _sets.to_array(box.sets[r]) for r in joint.dims]
+        mask = joint.mask
+        for axis, chosen in enumerate(cuts):
+            if not isinstance(chosen, slice):
+                mask = np.take(mask, chosen, axis=axis)
+        lost = tuple(a for a, r in enumerate(joint.dims) if r not in users)
+        if lost:
+            mask = np.asarray(mask.any(axis=lost))
+        return Joint(tuple(users[r][0] for r in used), mask)
+    return _scattered(joint, box, axes, users, used, shape)
+
+
+def _is_identity(axis: Axis) -> bool:
+    return isinstance(axis, Along) and axis.identity
+
+
+def _scattered(
+    joint: Joint,
+    box: Box,
+    axes: Axes,
+    users: dict[int, list[int]],
+    used: list[int],
+    shape: Shape,
+) -> Joint:
+    """Every position of the joint, mapped one by one."""
+    inside = _region.cut(joint.mask, [box.sets[r] for r in joint.dims])
+    where = dict(zip(joint.dims, np.nonzero(inside), strict=True))
+    dims = [d for r in used for d in users[r]]
+    if prod(shape[d] for d in dims) > DENSE_LIMIT:
+        where = {r: found[:1] for r, found in where.items()}
+        dims = dims[:1]
+    mask = np.zeros([shape[d] for d in dims], dtype=np.bool_)
+    mask[tuple(_indices(axes[d], box, where) for d in dims)] = True
+    return Joint(tuple(dims), mask)
+
+
+def _indices(axis: Axis, box: Box, where: dict[int, Indices]) -> Indices:
+    assert isinstance(axis, Along | Table)
+    index = _sets.to_array(box.sets[axis.rank])[where[axis.rank]]
+    return axis.table[index] if isinstance(axis, Table) else axis.start + axis.step * index
+
+
+def push(box: Box, axes: Axes, ranks: Shape) -> Box | None:
+    """Box of the iteration space whose reads fall into ``box``; ``None`` if none does.
+
+    Dimensions read whole or through taps do not restrict the result.
+    """
+    sets: list[IndexSet] = [range(n) for n in ranks]
+    for axis, indices in zip(axes, box.sets, strict=True):
+        if isinstance(axis, Fixed):
+            if axis.index not in indices:
+                return None
+        elif isinstance(axis, Along | Table):
+            sets[axis.rank] = _sets.intersect(
+                sets[axis.rank], _preimage(axis, indices, ranks[axis.rank])
+            )
+    joints = [_push_joint(j, axes, ranks) for j in box.joints]
+    return _region.make_box(sets, [j for j in joints if j is not None], ranks)
+
+
+def _preimage(axis: Along | Table, indices: IndexSet, size: int) -> IndexSet:
+    if isinstance(axis, Along) and axis.identity:
+        return indices
+    read = axis_table(axis, size)
+    if isinstance(indices, range):
+        inside = (read >= indices.start) & (read < indices.stop)
+        inside &= (read - indices.start) % indices.step == 0
+        return _sets.from_mask(inside)
+    return _sets.from_mask(np.isin(read, indices))
+
+
+def axis_table(axis: Along | Table, size: int) -> Indices:
+    """Index read for every index of the rank."""
+    if isinstance(axis, Table):
+        return axis.table
+    return axis.start + axis.step * np.arange(size, dtype=np.int64)
+
+
+def _push_joint(joint: Joint, axes: Axes, ranks: Shape) -> Joint | None:
+    mask: Mask = joint.mask
+    if any(isinstance(axes[d], Whole | Taps) for d in joint.dims):
+        return None
+    own = [axes[d] for d in joint.dims]
+    order = sorted({a.rank for a in own if isinstance(a, Along | Table)})
+    if not order:
+        return None
+    if prod(ranks[r] for r in order) > DENSE_LIMIT:
+        return None
+    picks = []
+    for axis in own:
+        if isinstance(axis, Fixed):
+            picks.append(np.array(axis.index))
+        elif isinstance(axis, Along | Table):
+            form = [-1 if r == axis.rank else 1 for r in order]
+            picks.append(axis_table(axis, ranks[axis.rank]).reshape(form))
+    return Joint(tuple(order), np.broadcast_to(mask[tuple(picks)], [ranks[r] for r in order]))
+
+
+def rank_reps(axes: Axes, reps: Sequence[Rep], shape: Shape, ranks: Shape) -> list[Rep]:
+    """Along each rank, which iterations read equal slices of the operand."""
+    result: list[Rep] = [CONST] * len(ranks)
+    for axis, rep, size in zip(axes, reps, shape, strict=True):
+        if isinstance(axis, Taps):
+            result[axis.rank] = result[axis.tap] = None
+        elif isinstance(axis, Along) and axis.identity and size == ranks[axis.rank]:
+            result[axis.rank] = _reps.pair([result[axis.rank], rep], size)
+        elif isinstance(axis, Along) and rep is None:
+            result[axis.rank] = None
+        elif isinstance(axis, Along | Table):
+            # positions outside the tensor are never read: the operand's box excludes them
+            table = np.clip(axis_table(axis, ranks[axis.rank]), 0, max(size - 1, 0))
+            own = _reps.through_table(rep, size, table)
+            result[axis.rank] = _reps.pair([result[axis.rank], own], ranks[axis.rank])
+    return result

@@ -1,0 +1,155 @@
+"""Graph → Demand: what every correct implementation must read, write and multiply."""
+
+from __future__ import annotations
+
+from solbench.bound import _attainable, _region, _storage
+from solbench.bound._chains import chain_savings
+from solbench.bound._demand import Demanded, StepCost, demand, output_region
+from solbench.bound._lift import LiftedGraph, lift
+from solbench.bound._lifted import Map, einsum
+from solbench.bound._region import Region
+from solbench.bound._result import CaptureRung, Demand, NodeCost, Removed, Traffic
+from solbench.bound.graph import Graph, Value
+
+CLASSICAL = "classical arithmetic: no Strassen, Winograd or FFT in place of direct products"
+FINITE = "values are finite, so that a product with a known zero is zero"
+WIDE_INTEGERS = "products of integers wider than 8 bits are vector work"
+
+
+def analyse(graph: Graph, rung: CaptureRung = "fake", *, verified: bool = False) -> Demand:
+    """The device-free part of a bound."""
+    lifted = lift(graph)
+    found = demand(lifted)
+    savings = chain_savings(lifted, found)
+    flops, assumptions = _matrix_flops(found, savings)
+    traffic = (*_reads(lifted, found), *_writes(lifted))
+    return Demand(
+        matrix_flops=flops,
+        vector_ops=sum(c.vector_ops for c in found.costs),
+        dram_read_bytes=sum(t.bytes for t in traffic if t.direction == "read"),
+        dram_write_bytes=sum(t.bytes for t in traffic if t.direction == "write"),
+        intermediate_bytes=_attainable.intermediate_bytes(lifted, found),
+        launches=_attainable.launches(lifted, found),
+        nodes=tuple(_row(c) for c in found.costs if c.work or c.vector_ops),
+        traffic=traffic,
+        removed=tuple(_removed(found, lifted, savings, traffic)),
+        unknown_ops=tuple(sorted(found.unknown_ops)),
+        assumptions=(CLASSICAL, FINITE, *assumptions),
+        precision="declared",
+        capture=rung,
+        verified=verified,
+    )
+
+
+def _matrix_flops(
+    found: Demanded, savings: dict[int, int]
+) -> tuple[dict[str, int], tuple[str, ...]]:
+    totals: dict[str, int] = {}
+    wide = False
+    for cost in found.costs:
+        if cost.work is None or cost.work.macs == 0:
+            continue
+        if cost.work.precision == "int":
+            wide = True
+            continue
+        macs = cost.work.macs - savings.get(id(cost.step), 0)
+        totals[cost.work.precision] = totals.get(cost.work.precision, 0) + 2 * macs
+    return {k: v for k, v in sorted(totals.items()) if v}, (WIDE_INTEGERS,) * wide
+
+
+def _row(cost: StepCost) -> NodeCost:
+    node, item = cost.step.node, cost.step.lifted
+    work = cost.work
+    return NodeCost(
+        name=node.op.split(".")[1] if node.op.count(".") else node.op,
+        op=node.op,
+        einsum=einsum(item) if isinstance(item, Map) else "",
+        location=node.location,
+        matrix_flops=2 * work.macs if work else 0,
+        vector_ops=cost.vector_ops,
+        precision=work.precision if work and work.macs else "",
+    )
+
+
+def _reads(lifted: LiftedGraph, found: Demanded) -> list[Traffic]:
+    """One row a storage: the union of what is needed of every input that lies in it."""
+    storages: dict[int, list[str]] = {}
+    for name, value_id in lifted.graph.inputs.items():
+        storages.setdefault(lifted.values[value_id].storage, []).append(name)
+    rows = []
+    for names in storages.values():
+        ids = [lifted.graph.inputs[n] for n in names]
+        touched = [
+            (lifted.values[i], found.need[r]) for i in ids if (r := lifted.resolve(i)) in found.need
+        ]
+        declared = sum(v.numel * v.dtype.itemsize for v in map(lifted.values.__getitem__, ids))
+        amount = _storage.distinct_bytes(touched)
+        rows.append(
+            Traffic(", ".join(names), "read", amount, declared, _why(amount, declared, len(ids)))
+        )
+    return rows
+
+
+def _why(amount: int, declared: int, count: int) -> str:
+    if amount == declared:
+        return ""
+    if amount == 0:
+        return "no output depends on it"
+    if count > 1:
+        return "views of one storage count once; only what outputs depend on"
+    return "only the elements that outputs depend on"
+
+
+def _writes(lifted: LiftedGraph) -> list[Traffic]:
+    """One row a storage: the union of the outputs that lie in it."""
+    storages: dict[int, list[tuple[str, Value, Region]]] = {}
+    for name, value_id in lifted.graph.outputs:
+        value = lifted.values[value_id]
+        region = output_region(lifted, name, lifted.resolve(value_id))
+        if region.shape != value.shape:
+            region = _region.full(value.shape)
+        storages.setdefault(value.storage, []).append((name, value, region))
+    rows = []
+    for items in storages.values():
+        amount = _storage.distinct_bytes([(v, r) for _, v, r in items])
+        declared = sum(v.numel * v.dtype.itemsize for _, v, _ in items)
+        reason = (
+            "" if amount == declared else "each distinct element once; of an input, those changed"
+        )
+        rows.append(Traffic(", ".join(n for n, _, _ in items), "write", amount, declared, reason))
+    return rows
+
+
+def _removed(
+    found: Demanded,
+    lifted: LiftedGraph,
+    savings: dict[int, int],
+    traffic: tuple[Traffic, ...],
+) -> list[Removed]:
+    """Everything that a plain count would include."""
+    rows = []
+    for cost in found.costs:
+        node = cost.step.node
+        what = f"{node.op} ({node.location})" if node.location else node.op
+        saved = savings.get(id(cost.step), 0)
+        kept = 2 * (cost.work.macs if cost.work else 0)
+        if cost.naive_flops > kept:
+            rows.append(Removed(what, _reason(cost, kept), cost.naive_flops - kept))
+        if saved:
+            rows.append(Removed(what, "a better order of the product chain", 2 * saved))
+    for node in lifted.repeated:
+        if node.op.split(".")[1] in ("mm", "bmm", "addmm", "convolution", "baddbmm"):
+            rows.append(Removed(f"{node.op} ({node.location})", "computed before, counted once"))
+    for row in traffic:
+        if row.declared_bytes > row.bytes:
+            gap = row.declared_bytes - row.bytes
+            rows.append(Removed(f"{row.direction} of {row.tensor}", row.reason, dram_bytes=gap))
+    return rows
+
+
+def _reason(cost: StepCost, kept: int) -> str:
+    if kept:
+        return "rows not needed, known zeros, repeated slices, or sums taken first"
+    if cost.work is not None and cost.work.precision == "":
+        return "no output needs it"
+    return "no two varying operands share a summed rank, or the result is known"

@@ -1,0 +1,241 @@
+"""The backward pass: what the outputs need, node by node, and the work that it takes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from solbench.bound import _access, _contraction, _facts, _region, _reps, _reshape
+from solbench.bound._access import Along, Fixed, Table
+from solbench.bound._contraction import Pool, Work
+from solbench.bound._lift import LiftedGraph, Step
+from solbench.bound._lifted import Map, Operand, Reshape
+from solbench.bound._region import Region
+
+
+@dataclass(slots=True)
+class StepCost:
+    """What one lifted node costs, and what a naive count would have said."""
+
+    step: Step
+    work: Work | None
+    vector_ops: int
+    naive_flops: int
+
+
+@dataclass(slots=True)
+class Demanded:
+    """Needed regions by value, and the cost of every node that is needed."""
+
+    need: dict[int, Region] = field(default_factory=dict)
+    costs: list[StepCost] = field(default_factory=list)
+    unknown_ops: list[str] = field(default_factory=list)
+    _wanted: dict[int, list[Region]] = field(default_factory=dict)
+    _pools: dict[int, list[Pool | None]] = field(default_factory=dict)
+
+    def want(self, value: int, region: Region, pool: Pool | None = None) -> None:
+        """One use of a value."""
+        if not region.is_empty:
+            self._wanted.setdefault(value, []).append(region)
+            self._pools.setdefault(value, []).append(pool)
+
+    def settle(self, value: int, shape: tuple[int, ...]) -> Region:
+        """Union of all uses; final once every consumer has been visited."""
+        if value not in self.need:
+            self.need[value] = _region.unite(shape, self._wanted.pop(value, []))
+        return self.need[value]
+
+    def pools(self, value: int) -> list[Pool | None]:
+        return self._pools.get(value, [])
+
+
+def demand(lifted: LiftedGraph) -> Demanded:
+    """Walk back from the outputs."""
+    result = Demanded()
+    for name, value in lifted.graph.outputs:
+        resolved = lifted.resolve(value)
+        result.want(resolved, output_region(lifted, name, resolved))
+    constants = lifted.graph.constants
+    for step in reversed(lifted.steps):
+        item = step.lifted
+        outs = (item.out,) if isinstance(item, Reshape) else item.outs
+        if all(o in constants for o in outs):
+            continue
+        if isinstance(item, Reshape):
+            _visit_reshape(item, lifted, result)
+        else:
+            _visit_map(item, step, lifted, result)
+    for value in lifted.graph.inputs.values():
+        if lifted.resolve(value) == value:
+            result.settle(value, lifted.values[value].shape)
+    result.costs.reverse()
+    return result
+
+
+def output_region(lifted: LiftedGraph, name: str, value: int) -> Region:
+    """Elements of an output that must be written: for a mutated input, those that may have changed."""
+    shape = lifted.values[value].shape
+    if name.startswith("input:"):
+        source = lifted.graph.inputs.get(name.removeprefix("input:"))
+        facts = lifted.facts.get(value)
+        if facts is None or facts.changed is None or source is None:
+            return _region.full(shape)
+        if facts.base == lifted.resolve(source):
+            return facts.changed
+    return _region.full(shape)
+
+
+def _needed(value: int, lifted: LiftedGraph, result: Demanded) -> Region:
+    """Needed part of a value, without what is known to be constant."""
+    region = result.settle(value, lifted.values[value].shape)
+    pin = lifted.facts[value].pin
+    if region.is_empty or pin is None:
+        return region
+    if pin.free is None:
+        return _region.empty(region.shape)
+    return region.intersect(pin.free)
+
+
+def _visit_reshape(item: Reshape, lifted: LiftedGraph, result: Demanded) -> None:
+    region = _needed(item.out, lifted, result)
+    if region.is_empty:
+        return
+    source, target = lifted.values[item.value].shape, lifted.values[item.out].shape
+    back = _reshape.through(region, source)
+    for pool in result.pools(item.out):
+        moved = None if pool is None else _reshape.through_reps(pool, target, source)
+        result.want(item.value, back, moved)
+
+
+def _visit_map(item: Map, step: Step, lifted: LiftedGraph, result: Demanded) -> None:
+    regions = [_needed(o, lifted, result) for o in item.outs]
+    naive = _naive_flops(item, lifted)
+    if all(r.is_empty for r in regions):
+        if naive:
+            result.costs.append(StepCost(step, Work(0, ""), 0, naive))
+        return
+    for out in item.outs:
+        if out in lifted.opaque and lifted.opaque[out][0] not in result.unknown_ops:
+            result.unknown_ops.append(lifted.opaque[out][0])
+    space = _space(item, regions)
+    pools = _merged_pools(item, result)
+    work = None
+    if item.contracts:
+        space = _contraction.live(item, space, lifted.facts)
+        work = _contraction.work(item, space, pools, lifted.values, lifted.facts)
+    vector = space.count() * item.ops if item.ops else 0
+    result.costs.append(StepCost(step, work, vector, naive))
+    reps: list[list[_reps.Rep]] | None = None
+    reduces = item.linear and _reduced(item)
+    if reduces or (item.linear and any(p is not None for p in pools)):
+        reps = [
+            _facts.operand_reps(o, item.ranks, lifted.values, lifted.facts) for o in item.operands
+        ]
+    for index, operand in enumerate(item.operands):
+        part = _read(operand, space)
+        shape = lifted.values[operand.value].shape
+        region = _access.pull(part, operand.axes, shape)
+        if reps is None:
+            result.want(operand.value, region)
+            continue
+        for pool in pools:
+            others = [r for i, r in enumerate(reps) if i != index]
+            result.want(operand.value, region, _pool_back(item, operand, pool, others, lifted))
+
+
+def _space(item: Map, regions: Sequence[Region]) -> Region:
+    lifted = [_access.lift(r, a, item.ranks) for r, a in zip(regions, item.out_axes, strict=True)]
+    space = lifted[0] if len(lifted) == 1 else _region.unite(item.ranks, lifted)
+    return _couple(space, item.coupled) if item.coupled and not space.is_full else space
+
+
+def _couple(space: Region, coupled: frozenset[int]) -> Region:
+    """Every position along the coupled ranks."""
+    axes = tuple(Fixed() if r in coupled else Along(r) for r in range(len(space.shape)))
+    flat = _access.pull(space, axes, space.shape)
+    boxes = [
+        _region.Box(
+            tuple(range(space.shape[r]) if r in coupled else s for r, s in enumerate(b.sets)),
+            b.joints,
+        )
+        for b in flat.boxes
+    ]
+    return _region.of_boxes(space.shape, boxes)
+
+
+def _read(operand: Operand, space: Region) -> Region:
+    if operand.within is not None:
+        space = space.intersect(operand.within)
+    if operand.outside is not None and not space.is_empty:
+        space = space.subtract(operand.outside)
+    return space
+
+
+def _reduced(item: Map) -> bool:
+    kept = {a.rank for a in item.out_axes[0] if isinstance(a, Along)}
+    return any(r not in kept and n > 1 for r, n in enumerate(item.ranks))
+
+
+def _merged_pools(item: Map, result: Demanded) -> list[Pool | None]:
+    """One entry per distinct use of the result."""
+    if len(item.outs) > 1:
+        return [None]
+    unique: list[Pool | None] = []
+    for pool in result.pools(item.outs[0]):
+        if pool is None or all(p is None for p in pool):
+            return [None]
+        if not any(_same_pool(pool, other) for other in unique):
+            unique.append(pool)
+    return unique if 0 < len(unique) <= 16 else [None]
+
+
+def _same_pool(left: Pool, right: Pool | None) -> bool:
+    return right is not None and all(
+        a is b
+        or (
+            not isinstance(a, str | None) and not isinstance(b, str | None) and bool((a == b).all())
+        )
+        for a, b in zip(left, right, strict=True)
+    )
+
+
+def _pool_back(
+    item: Map,
+    operand: Operand,
+    pool: Pool | None,
+    others: Sequence[Sequence[_reps.Rep]],
+    lifted: LiftedGraph,
+) -> Pool | None:
+    """Which sums of this operand are enough, for one use of the result."""
+    sums: list[_reps.Rep] = [_reps.CONST] * len(item.ranks)
+    for dim, axis in enumerate(item.out_axes[0]):
+        if isinstance(axis, Along):
+            sums[axis.rank] = pool[dim] if pool is not None else None
+    multiplies = item.contracts or item.flavour == "product"
+    if multiplies:
+        for rank, size in enumerate(item.ranks):
+            if any(not _reps.is_const(o[rank], size) for o in others):
+                sums[rank] = None
+    if multiplies and not others and len(item.operands) > 1:
+        return None
+    shape = lifted.values[operand.value].shape
+    back: list[_reps.Rep] = []
+    for axis, size in zip(operand.axes, shape, strict=True):
+        if isinstance(axis, Along | Table):
+            rep = sums[axis.rank]
+            usable = rep is _reps.CONST or (isinstance(axis, Along) and axis.identity)
+            back.append(rep if usable and size == item.ranks[axis.rank] else None)
+        else:
+            back.append(None)
+    return None if all(r is None for r in back) else tuple(back)
+
+
+def _naive_flops(item: Map, lifted: LiftedGraph) -> int:
+    """Contraction work of the whole iteration space, nothing removed."""
+    if not item.contracts:
+        return 0
+    taps = {a.tap for o in item.operands for a in o.axes if isinstance(a, _access.Taps)}
+    total = 2
+    for size in item.ranks:
+        total *= size
+    return total if taps or _reduced(item) else 0

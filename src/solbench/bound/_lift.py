@@ -1,0 +1,228 @@
+"""The forward pass: every distinct call once, lifted, with the facts of every value."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from solbench.bound import _facts, _pins, _precision, _region, _sets
+from solbench.bound._lifted import Alias, Facts, Lifted, Map, Reshape
+from solbench.bound._reps import CONST, Rep
+from solbench.bound.graph import ABSENT, Graph, Node, Ref, Value
+from solbench.bound.rules._base import Call, MissingRule, find
+
+_RANDOM = ("rand", "bernoulli", "dropout", "multinomial", "normal", "uniform", "exponential")
+
+
+@dataclass(slots=True)
+class Step:
+    """One lifted node and the call that it came from."""
+
+    lifted: Map | Reshape
+    node: Node
+
+
+@dataclass(slots=True)
+class LiftedGraph:
+    """The lifted program in execution order, with what is known of each value."""
+
+    graph: Graph
+    values: dict[int, Value]
+    facts: dict[int, Facts] = field(default_factory=dict)
+    steps: list[Step] = field(default_factory=list)
+    stands_for: dict[int, int] = field(default_factory=dict)
+    """Value → the value that is identical to it and computed first."""
+    maker: dict[int, Map | Reshape] = field(default_factory=dict)
+    unknown: dict[str, str] = field(default_factory=dict)
+    """Op without a rule → where it is first called."""
+    data: set[int] = field(default_factory=set)
+    """Values whose contents are data and not structure, although they may be known."""
+    opaque: dict[int, tuple[str, str]] = field(default_factory=dict)
+    """Value made by an op without a rule → (op, location)."""
+    shared: dict[object, object] = field(default_factory=dict)
+    """What rules keep for later calls."""
+    repeated: list[Node] = field(default_factory=list)
+    """Calls whose result was computed before."""
+
+    def resolve(self, value: int) -> int:
+        return self.stands_for.get(value, value)
+
+    def content(self, value: int) -> torch.Tensor | None:
+        """Known contents of a value."""
+        for source in (self.graph.constants, self.graph.known):
+            if value in source:
+                return source[value]
+        return None
+
+
+def lift(graph: Graph) -> LiftedGraph:
+    """Lift a captured graph."""
+    result = LiftedGraph(graph, dict(graph.values))
+    _place_inputs(result)
+    for value in graph.constants:
+        result.facts[value] = _of_constant(result, value)
+    seen: dict[object, tuple[int, ...]] = {}
+    for node in graph.nodes:
+        key = _call_key(node, result)
+        if key is not None and key in seen:
+            result.stands_for.update(
+                {new: result.resolve(old) for new, old in zip(node.outputs, seen[key], strict=True)}
+            )
+            result.repeated.append(node)
+            continue
+        if key is not None:
+            seen[key] = node.outputs
+        _lift_call(node, result)
+    return result
+
+
+def _place_inputs(result: LiftedGraph) -> None:
+    """Inputs that are the same elements of one storage become one value."""
+    layouts: dict[object, int] = {}
+    for value_id in result.graph.inputs.values():
+        value = result.values[value_id]
+        layout = (value.storage, value.storage_offset, value.shape, value.stride, value.dtype)
+        first = layouts.setdefault(layout, value_id)
+        if first != value_id:
+            result.stands_for[value_id] = first
+            continue
+        content = result.content(value_id)
+        precision = _precision.of_dtype(value.dtype)
+        if not _is_mask(value, content):
+            result.data.add(value_id)
+            content = None
+        result.facts[value_id] = Facts(
+            precision, _strided(value), base=value_id, changed=_region.empty(value.shape),
+            pin=_pins.of_content(content) if content is not None else None,
+        )  # fmt: skip
+
+
+def _is_mask(value: Value, content: torch.Tensor | None) -> bool:
+    """Whether an input's contents say which work is needed: booleans, or wide integers of 0 and 1.
+
+    Other integers are indices (rules ask for them by name) or quantised data, whose zeros are chance.
+    """
+    if content is None or content.numel() > _sets.DENSE_LIMIT:
+        return False
+    if value.dtype is torch.bool:
+        return True
+    wide = value.dtype in (torch.int32, torch.int64)
+    return wide and bool(((content == 0) | (content == 1)).all())
+
+
+def _strided(value: Value) -> tuple[Rep, ...]:
+    """Dimensions of stride 0 hold the same elements at every index."""
+    return tuple(
+        CONST if s == 0 else None
+        for s in (value.stride if len(value.stride) == len(value.shape) else value.shape)
+    )
+
+
+def _of_constant(result: LiftedGraph, value_id: int) -> Facts:
+    content = result.graph.constants[value_id]
+    value = result.values[value_id]
+    return Facts(_precision.of_content(content), _strided(value), _pins.of_content(content))
+
+
+def _call_key(node: Node, result: LiftedGraph) -> object | None:
+    """Identity of a call; ``None`` if two equal calls may differ."""
+    name = node.op.split(".")[1]
+    if any(word in name for word in _RANDOM):
+        return None
+    try:
+        key = (node.op, tuple((k, _freeze(v, result)) for k, v in node.args.items()))
+        hash(key)
+    except TypeError:
+        return None
+    return key
+
+
+def _freeze(argument: Any, result: LiftedGraph) -> object:
+    if isinstance(argument, Ref):
+        return ("value", result.resolve(argument.id))
+    if isinstance(argument, tuple | list):
+        return tuple(_freeze(a, result) for a in argument)
+    if isinstance(argument, bool | int | float):
+        return (type(argument).__name__, repr(argument))
+    return argument
+
+
+def _lift_call(node: Node, result: LiftedGraph) -> None:
+    result.data.update(_data_results(node, result))
+    rule = find(node.op)
+    call = Call(node, result.values, result.content, result.resolve, result.maker, result.shared)
+    try:
+        lifted: Iterable[Lifted] = () if rule is None else list(rule(call))
+    except MissingRule:
+        rule, lifted = None, ()
+    if rule is None:
+        _unknown(node, result)
+        return
+    for item in lifted:
+        _place(item, node, result)
+    _complete(node, result)
+
+
+def _data_results(node: Node, result: LiftedGraph) -> Iterable[int]:
+    """Results that are data because an operand is; the truth values of a comparison are structure."""
+    if not any(result.resolve(r) in result.data for r in node.refs()):
+        return ()
+    return [o for o in node.results() if result.values[o].dtype is not torch.bool]
+
+
+def _unknown(node: Node, result: LiftedGraph) -> None:
+    for out in node.results():
+        value = result.values[out]
+        result.facts[out] = Facts(_precision.of_dtype(value.dtype), (None,) * len(value.shape))
+        result.opaque[out] = (node.op, node.location)
+    call = Call(node, result.values, result.content, result.resolve, result.maker, result.shared)
+    step = call.everything()
+    result.steps.append(Step(step, node))
+    for out in node.results():
+        result.maker[out] = step
+
+
+def _place(item: Lifted, node: Node, result: LiftedGraph) -> None:
+    if isinstance(item, Alias):
+        result.stands_for[item.out] = result.resolve(item.value)
+        return
+    if isinstance(item, Reshape):
+        result.facts[item.out] = _facts.of_reshape(item, result.values, result.facts)
+        result.maker[item.out] = item
+    else:
+        for out, facts in _facts.of_map(item, result.values, result.facts).items():
+            result.facts[out] = facts
+            result.maker[out] = item
+    for out in (item.out,) if isinstance(item, Reshape) else item.outs:
+        _refine(out, result)
+    result.steps.append(Step(item, node))
+
+
+def _refine(value_id: int, result: LiftedGraph) -> None:
+    """Known contents say more than the op does: zeros of a mask, a table's narrow values."""
+    content = result.graph.known.get(value_id)
+    if content is None or value_id in result.data:
+        return
+    if not (content.is_floating_point() or content.dtype is torch.bool):
+        return
+    facts = result.facts[value_id]
+    pin = facts.pin if facts.pin is not None else _pins.of_content(content)
+    result.facts[value_id] = Facts(
+        _precision.of_content(content), facts.same, pin, facts.scaled, facts.base, facts.changed
+    )
+
+
+def _complete(node: Node, result: LiftedGraph) -> None:
+    """Further names of the result: an in-place call returns what it wrote."""
+    for out in node.outputs[1:]:
+        if out == ABSENT or out in result.facts or out in result.stands_for:
+            continue
+        first = node.outputs[0]
+        if result.values[out].shape == result.values[first].shape:
+            result.stands_for[out] = result.resolve(first)
+        else:
+            _unknown(node, result)
+            return

@@ -1,0 +1,189 @@
+"""Demand → times on a device. The formulas of T_SOL, T_floor and T_attainable are here and nowhere else."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from solbench.bound._result import Binding, Demand, Term
+from solbench.errors import UnsupportedPrecision
+from solbench.hardware import Hardware
+
+WIDER = {
+    "bit": ("nvfp4", "fp8", "int8", "bf16"),
+    "nvfp4": ("nvfp4", "fp8", "bf16", "fp16"),
+    "fp8": ("fp8", "bf16", "fp16"),
+    "int8": ("int8", "fp16", "bf16"),
+    "bf16": ("bf16", "tf32"),
+    "fp16": ("fp16", "tf32"),
+    "tf32": ("tf32", "fp32"),
+    "fp32": ("fp32",),
+    "fp64": ("fp64",),
+}
+"""Class → classes that hold its values exactly and may be used instead."""
+
+TF32_PASSES = 3
+"""fp32 accuracy from tf32: a = a1 + a2 with 11 + 11 significant bits; a1·b1 + a1·b2 + a2·b1 leaves an error of
+2^-22, within the rounding of an fp32 sum. Two passes leave 2^-11."""
+BF16_PASSES = 6
+"""From bf16: three parts of 8 bits; the six products of order above 2^-24 are needed (nine are exact)."""
+
+COPY_SHARE = 4.28 / 4.8
+"""Share of peak DRAM bandwidth that a plain copy reaches: measured on an H200, 4.28 of 4.8 TB/s."""
+
+
+@dataclass(frozen=True, slots=True)
+class Priced:
+    """The times of one demand on one device."""
+
+    t_sol_ms: float
+    t_floor_ms: float
+    t_attainable_ms: float
+    binding: Binding
+    terms: tuple[Term, ...]
+    assumptions: tuple[str, ...]
+
+
+def price(demand: Demand, hardware: Hardware, clock_mhz: float) -> Priced:
+    """T_SOL = max(DRAM bytes / bandwidth, matrix work / matrix rates).
+
+    Raises ``UnsupportedPrecision`` where the device has no unit that holds a class.
+    """
+    reads, writes = demand.dram_read_bytes, demand.dram_write_bytes
+    dram = _term("dram", reads + writes, "B", hardware.dram_bytes_per_s, "t_sol")
+    matrix, notes = _matrix_terms(demand.matrix_flops, hardware, clock_mhz)
+    matrix_ms = sum(t.time_ms for t in matrix)
+    t_sol = max(dram.time_ms, matrix_ms)
+    beyond_cache = max(0, writes - hardware.l2_bytes)
+    floor = max((reads + beyond_cache) / hardware.dram_bytes_per_s * 1e3, matrix_ms)
+    further = _attainable_terms(demand, hardware, clock_mhz)
+    attainable = _attainable(further, matrix_ms, t_sol)
+    if hardware.calibrated:
+        notes = (*notes, "calibrated peaks: an estimate, no strict bound")
+    binding: Binding = "matrix" if matrix_ms > dram.time_ms else "dram"
+    terms = (dram, *matrix, *further)
+    return Priced(t_sol, floor, attainable, binding, terms, notes)
+
+
+def _term(resource: str, amount: float, unit: str, rate: float, enters: str) -> Term:
+    time = amount / rate * 1e3
+    return Term(
+        resource, amount, unit, rate, time, "t_sol" if enters == "t_sol" else "t_attainable"
+    )
+
+
+# ---- matrix work ----
+
+
+def _matrix_terms(
+    flops: dict[str, int], hardware: Hardware, clock_mhz: float
+) -> tuple[tuple[Term, ...], tuple[str, ...]]:
+    """One term a class. Their times add: each class runs on all units that can take it, together.
+
+    Tensor cores and ordinary cores run side by side, so a class that both can do has the sum of their
+    rates. Adding the times of classes then is the best split as long as no unit would idle: to stay a
+    lower bound, classes that share no unit overlap (see ``_overlapped``).
+    """
+    notes: list[str] = []
+    routes = {name: _routes(name, hardware, clock_mhz, notes) for name in flops}
+    times = _overlapped(flops, routes)
+    terms = []
+    for name, amount in flops.items():
+        time = times[name]
+        rate = amount / time if time else sum(routes[name].values())
+        terms.append(Term(f"matrix.{name}", amount, "FLOP", rate, time * 1e3, "t_sol"))
+    return tuple(terms), tuple(notes)
+
+
+def _routes(name: str, hardware: Hardware, clock_mhz: float, notes: list[str]) -> dict[str, float]:
+    """FLOP/s for this class on each unit that can do it."""
+    scale = hardware.sm_count * clock_mhz * 1e6
+    tensor = hardware.matrix_flops_per_sm_per_clk
+    simt = hardware.simt_flops_per_sm_per_clk
+    routes: dict[str, float] = {}
+    used = next((c for c in WIDER[name] if tensor.get(c)), None)
+    if used is not None:
+        routes["tensor"] = tensor[used] * scale
+        if used != name and name != "bit":
+            notes.append(
+                f"{hardware.name} has no {name} matrix unit: its {used} unit holds such values"
+            )
+    if name == "fp32":
+        split = max(tensor.get("tf32", 0.0) / TF32_PASSES, tensor.get("bf16", 0.0) / BF16_PASSES)
+        if split > tensor.get("fp32", 0.0):
+            routes["tensor"] = split * scale
+            notes.append(
+                f"fp32 products on tensor cores: {TF32_PASSES} tf32 or {BF16_PASSES} bf16 passes"
+            )
+    ordinary = simt.get(name, 0.0)
+    if name != "fp64":
+        ordinary = max(ordinary, simt.get("fp32", 0.0))
+    if ordinary:
+        routes["simt"] = ordinary * scale
+    if not routes:
+        raise UnsupportedPrecision(
+            f"{hardware.name} has no unit for {name} products",
+            remedy=f"It has: {', '.join(sorted({*tensor, *simt}))}.",
+        )
+    return routes
+
+
+def _overlapped(flops: dict[str, int], routes: dict[str, dict[str, float]]) -> dict[str, float]:
+    """Seconds attributed to each class by the best fractional split over tensor and ordinary cores.
+
+    A linear program with two machines: classes go to the ordinary cores in the order of how well they do
+    there compared with the tensor cores, until both finish together (one class may be divided).
+    """
+    order = sorted(flops, key=lambda c: -_preference(routes[c]))
+    total = _makespan(flops, routes, order)
+    alone = {c: flops[c] / max(routes[c].values()) for c in flops}
+    whole = sum(alone.values())
+    return {c: total * alone[c] / whole if whole else 0.0 for c in flops}
+
+
+def _preference(routes: dict[str, float]) -> float:
+    """Ordinary rate over tensor rate; infinite where there is no tensor route."""
+    tensor = routes.get("tensor", 0.0)
+    return routes.get("simt", 0.0) / tensor if tensor else float("inf")
+
+
+def _makespan(
+    flops: dict[str, int], routes: dict[str, dict[str, float]], order: list[str]
+) -> float:
+    tensor = sum(flops[c] / routes[c]["tensor"] for c in order if "tensor" in routes[c])
+    simt = 0.0
+    for name in order:
+        own, amount = routes[name], flops[name]
+        if "tensor" not in own:
+            simt += amount / own["simt"]
+            continue
+        if "simt" not in own or simt >= tensor:
+            continue
+        moved = min(amount, (tensor - simt) / (1 / own["tensor"] + 1 / own["simt"]))
+        tensor -= moved / own["tensor"]
+        simt += moved / own["simt"]
+    return max(tensor, simt)
+
+
+# ---- the estimate ----
+
+
+def _attainable_terms(demand: Demand, hardware: Hardware, clock_mhz: float) -> tuple[Term, ...]:
+    share = 1.0 if hardware.calibrated else COPY_SHARE
+    spilled = max(0, demand.intermediate_bytes - hardware.l2_bytes)
+    moved = demand.dram_read_bytes + demand.dram_write_bytes + spilled
+    scale = hardware.sm_count * clock_mhz * 1e6
+    vector_rate = hardware.simt_flops_per_sm_per_clk.get("fp32", 0.0) / 2 * scale
+    launch = hardware.launch_floor_us
+    terms = [_term("dram.achieved", moved, "B", hardware.dram_bytes_per_s * share, "t_attainable")]
+    if vector_rate and demand.vector_ops:
+        terms.append(_term("vector", demand.vector_ops, "op", vector_rate, "t_attainable"))
+    if launch:
+        terms.append(_term("launch", demand.launches, "launch", 1e6 / launch, "t_attainable"))
+    return tuple(terms)
+
+
+def _attainable(terms: tuple[Term, ...], matrix_ms: float, t_sol_ms: float) -> float:
+    """Launches one after the other; within them memory, matrix and vector work overlap."""
+    launch = sum(t.time_ms for t in terms if t.resource == "launch")
+    overlapped = max(t.time_ms for t in terms if t.resource != "launch")
+    return max(t_sol_ms, launch + max(overlapped, matrix_ms))

@@ -1,0 +1,381 @@
+"""Regions: sets of positions of a tensor (or of an iteration space), counted exactly.
+
+A ``Box`` is a product of index sets, one a dimension, cut by *joints*: boolean masks over two or more
+dimensions at once (a causal mask over query and key). A ``Region`` is a union of boxes. Regions are
+under-approximated where an operation would get too large, never over-approximated: a demand that is too
+small gives a bound that is too small, which is safe; the reverse is not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from solbench.bound import _sets
+from solbench.bound._sets import DENSE_LIMIT, IndexSet, Mask
+
+Shape = tuple[int, ...]
+MAX_BOXES = 48
+"""Boxes kept in one union. More are dropped, smallest first (an under-approximation)."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Joint:
+    """A mask over several dimensions at once, over their whole sizes."""
+
+    dims: tuple[int, ...]
+    mask: Mask
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Box:
+    """A product of index sets, cut by joints over disjoint groups of dimensions."""
+
+    sets: tuple[IndexSet, ...]
+    joints: tuple[Joint, ...] = ()
+
+    def is_empty(self) -> bool:
+        return any(len(s) == 0 for s in self.sets) or any(not j.mask.any() for j in self.joints)
+
+
+def cut(mask: Mask, sets: Sequence[IndexSet]) -> Mask:
+    """The mask restricted to a product of sets, as a smaller array."""
+    if all(len(s) == n for s, n in zip(sets, mask.shape, strict=True)):
+        return mask
+    if all(isinstance(s, range) for s in sets):
+        return mask[tuple(slice(s.start, s.stop, s.step) for s in sets if isinstance(s, range))]
+    result: Mask = mask[np.ix_(*[_sets.to_array(s) for s in sets])]
+    return result
+
+
+def make_box(sets: Sequence[IndexSet], joints: Sequence[Joint], shape: Shape) -> Box | None:
+    """A box from factors that may overlap; ``None`` if empty.
+
+    Joints that share a dimension are joined into one. Where that would be too large, one of them is
+    replaced by the part of it that holds for every index of the dimensions not shared.
+    """
+    result = list(sets)
+    kept: list[Joint] = []
+    for joint in joints:
+        for other in [k for k in kept if set(k.dims) & set(joint.dims)]:
+            kept.remove(other)
+            joint = _join(other, joint, shape)
+        kept.append(joint)
+    final: list[Joint] = []
+    for joint in kept:
+        if joint.mask.ndim == 1:
+            result[joint.dims[0]] = _sets.intersect(
+                result[joint.dims[0]], _sets.from_mask(joint.mask)
+            )
+        elif not joint.mask.all():
+            final.append(joint)
+    box = Box(tuple(result), tuple(final))
+    return None if box.is_empty() else box
+
+
+def _join(left: Joint, right: Joint, shape: Shape) -> Joint:
+    dims = tuple(sorted({*left.dims, *right.dims}))
+    if prod(shape[d] for d in dims) > DENSE_LIMIT:
+        dims = left.dims
+        lost = tuple(i for i, d in enumerate(right.dims) if d not in dims)
+        held: Mask = np.asarray(right.mask.all(axis=lost))
+        right = Joint(tuple(d for d in right.dims if d in dims), held)
+    return Joint(dims, _spread(left, dims, shape) & _spread(right, dims, shape))
+
+
+def _spread(joint: Joint, dims: tuple[int, ...], shape: Shape) -> Mask:
+    """The joint's mask with axes for all of ``dims`` (size 1 where it does not depend)."""
+    order = np.argsort(joint.dims)
+    mask = np.transpose(joint.mask, order)
+    return mask.reshape([shape[d] if d in joint.dims else 1 for d in dims])
+
+
+def intersect_boxes(left: Box, right: Box, shape: Shape) -> Box | None:
+    sets = [_sets.intersect(a, b) for a, b in zip(left.sets, right.sets, strict=True)]
+    if any(len(s) == 0 for s in sets):
+        return None
+    if not left.joints and not right.joints:
+        return Box(tuple(sets))
+    joints = list(left.joints)
+    joints += [j for j in right.joints if not any(j is k for k in left.joints)]
+    return make_box(sets, joints, shape)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Region:
+    """A union of boxes within ``shape``."""
+
+    shape: Shape
+    boxes: tuple[Box, ...]
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.boxes
+
+    @property
+    def is_full(self) -> bool:
+        return len(self.boxes) == 1 and _is_full_box(self.boxes[0], self.shape)
+
+    def count(self, weights: Mapping[int, NDArray[Any]] | None = None) -> int:
+        """Number of positions; with weights per dimension, the sum of their products."""
+        return count(self, weights or {})
+
+    def intersect(self, box: Box) -> Region:
+        """Positions that also lie in ``box``."""
+        if self.is_empty or _is_full_box(box, self.shape):
+            return self
+        boxes = [intersect_boxes(b, box, self.shape) for b in self.boxes]
+        return Region(self.shape, tuple(b for b in boxes if b is not None))
+
+    def subtract(self, box: Box) -> Region:
+        """Positions outside ``box``, as disjoint parts."""
+        parts: list[Box] = []
+        for own in self.boxes:
+            parts += _subtract(own, box, self.shape)
+        return unite(self.shape, [Region(self.shape, tuple(parts))])
+
+
+def _is_full_box(box: Box, shape: Shape) -> bool:
+    return not box.joints and all(len(s) == n for s, n in zip(box.sets, shape, strict=True))
+
+
+def _subtract(own: Box, box: Box, shape: Shape) -> list[Box]:
+    parts: list[Box | None] = []
+    rest = list(own.sets)
+    for dim, cut_set in enumerate(box.sets):
+        outside = _sets.subtract(rest[dim], cut_set)
+        if len(outside):
+            parts.append(make_box([*rest[:dim], outside, *rest[dim + 1 :]], own.joints, shape))
+        rest[dim] = _sets.intersect(rest[dim], cut_set)
+        if len(rest[dim]) == 0:
+            break
+    else:
+        held: list[Joint] = list(own.joints)
+        for joint in box.joints:
+            parts.append(make_box(rest, [*held, Joint(joint.dims, ~joint.mask)], shape))
+            held.append(joint)
+    return [p for p in parts if p is not None]
+
+
+@lru_cache(maxsize=4096)
+def full(shape: Shape) -> Region:
+    """The whole tensor."""
+    if 0 in shape:
+        return empty(shape)
+    return Region(shape, (full_box(shape),))
+
+
+@lru_cache(maxsize=4096)
+def full_box(shape: Shape) -> Box:
+    return Box(tuple(range(n) for n in shape))
+
+
+@lru_cache(maxsize=4096)
+def empty(shape: Shape) -> Region:
+    return Region(shape, ())
+
+
+def of_boxes(shape: Shape, boxes: Iterable[Box | None]) -> Region:
+    """The union of boxes, merged."""
+    return unite(shape, [Region(shape, tuple(b for b in boxes if b is not None))])
+
+
+def unite(shape: Shape, regions: Sequence[Region]) -> Region:
+    """The union, with boxes merged where they differ in one dimension only."""
+    boxes: list[Box] = []
+    for region in regions:
+        if region.is_full:
+            return region
+        boxes.extend(region.boxes)
+    if not boxes:
+        return empty(shape)
+    if len(boxes) == 1:
+        return Region(shape, (boxes[0],))
+    boxes = _merge(boxes, shape)
+    if len(boxes) > MAX_BOXES:
+        boxes = sorted(boxes, key=lambda b: -count_box(b, {}))[:MAX_BOXES]
+    return Region(shape, tuple(boxes))
+
+
+def _box_key(box: Box, skip: int) -> tuple[object, ...]:
+    sets = tuple(_sets.key(s) if d != skip else () for d, s in enumerate(box.sets))
+    return (sets, tuple((j.dims, id(j.mask)) for j in box.joints))
+
+
+def _merge(boxes: list[Box], shape: Shape) -> list[Box]:
+    """Merge until nothing changes: same box but for one index set, or but for one joint."""
+    while True:
+        before = len(boxes)
+        for dim in range(len(shape)):
+            if len(boxes) == 1:
+                return boxes
+            boxes = _merge_along(boxes, dim)
+        boxes = _merge_joints(boxes)
+        if len(boxes) == before:
+            return _drop_covered(boxes)
+
+
+def _merge_along(boxes: list[Box], dim: int) -> list[Box]:
+    groups: dict[tuple[object, ...], list[Box]] = {}
+    for box in boxes:
+        groups.setdefault(_box_key(box, dim), []).append(box)
+    return [_united(group, dim) for group in groups.values()]
+
+
+def _united(group: list[Box], dim: int) -> Box:
+    first = group[0]
+    if len(group) == 1:
+        return first
+    united = _sets.unite([b.sets[dim] for b in group])
+    return Box((*first.sets[:dim], united, *first.sets[dim + 1 :]), first.joints)
+
+
+def _merge_joints(boxes: list[Box]) -> list[Box]:
+    groups: dict[tuple[object, ...], list[Box]] = {}
+    for box in boxes:
+        form = tuple(_sets.key(s) for s in box.sets), tuple(j.dims for j in box.joints)
+        groups.setdefault(form, []).append(box)
+    result: list[Box] = []
+    for group in groups.values():
+        if len(group) > 1 and len(group[0].joints) == 1:
+            mask = np.logical_or.reduce([b.joints[0].mask for b in group])
+            joint = Joint(group[0].joints[0].dims, mask)
+            result.append(Box(group[0].sets, () if mask.all() else (joint,)))
+        else:
+            result.extend(group if group[0].joints else group[:1])
+    return result
+
+
+def _drop_covered(boxes: list[Box]) -> list[Box]:
+    if len(boxes) > MAX_BOXES:
+        return boxes
+    plain = [b for b in boxes if not b.joints]
+    return [b for b in boxes if not any(o is not b and _covers(o, b) for o in plain)]
+
+
+def _covers(outer: Box, inner: Box) -> bool:
+    return all(_sets.contains(o, i) for o, i in zip(outer.sets, inner.sets, strict=True))
+
+
+def count_box(box: Box, weights: Mapping[int, NDArray[Any]]) -> int:
+    """Size of one box, or its weighted sum."""
+    total = 1
+    joined: set[int] = set()
+    for joint in box.joints:
+        joined.update(joint.dims)
+        part: NDArray[Any] = cut(joint.mask, [box.sets[d] for d in joint.dims])
+        if any(d in weights for d in joint.dims):
+            for axis, dim in enumerate(joint.dims):
+                if dim in weights:
+                    chosen = weights[dim][_sets.to_array(box.sets[dim])]
+                    part = part * chosen.reshape([-1 if a == axis else 1 for a in range(part.ndim)])
+            total *= int(part.sum())
+        else:
+            total *= int(np.count_nonzero(part))
+    for dim, indices in enumerate(box.sets):
+        if dim not in joined:
+            total *= _weight(indices, weights.get(dim))
+    return total
+
+
+def _weight(indices: IndexSet, weights: NDArray[Any] | None) -> int:
+    if weights is None:
+        return len(indices)
+    return int(weights[_sets.to_array(indices)].sum())
+
+
+def count(region: Region, weights: Mapping[int, NDArray[Any]]) -> int:
+    """Exact size of a union of boxes.
+
+    Each dimension (or group of jointly masked dimensions) is split into classes of indices that lie in
+    the same boxes; a class is a bit set of boxes. The product over dimensions then only needs the
+    intersections of bit sets: a position counts if its intersection is not empty.
+    """
+    if len(region.boxes) < 2:
+        return sum(count_box(b, weights) for b in region.boxes)
+    groups = _groups(region)
+    too_large = any(
+        len(g) > 1 and prod(region.shape[d] for d in g) > DENSE_LIMIT for g in groups
+    ) or any(region.shape[g[0]] > DENSE_LIMIT and not _plain(region, g[0]) for g in groups)
+    if too_large or len(region.boxes) > 62:
+        return max(count_box(b, weights) for b in region.boxes)
+    totals = {(1 << len(region.boxes)) - 1: 1}
+    for group in groups:
+        totals = _combine(totals, _classes(region, group, weights))
+    return sum(totals.values())
+
+
+def _combine(left: dict[int, int], right: dict[int, int]) -> dict[int, int]:
+    result: dict[int, int] = {}
+    for code, amount in left.items():
+        for other, times in right.items():
+            if code & other:
+                result[code & other] = result.get(code & other, 0) + amount * times
+    return result
+
+
+def _groups(region: Region) -> list[tuple[int, ...]]:
+    groups = [{d} for d in range(len(region.shape))]
+    for box in region.boxes:
+        for joint in box.joints:
+            touched = [g for g in groups if g & set(joint.dims)]
+            groups = [g for g in groups if not g & set(joint.dims)] + [set().union(*touched)]
+    return [tuple(sorted(g)) for g in groups]
+
+
+def _plain(region: Region, dim: int) -> bool:
+    return all(isinstance(s := b.sets[dim], range) and s.step == 1 for b in region.boxes)
+
+
+def _classes(
+    region: Region, group: tuple[int, ...], weights: Mapping[int, NDArray[Any]]
+) -> dict[int, int]:
+    """Bit set of boxes → number (or weight) of the group's positions that lie in exactly those."""
+    if len(group) == 1:
+        dim = group[0]
+        first = region.boxes[0].sets[dim]
+        if all(_sets.equal(first, b.sets[dim]) for b in region.boxes):
+            return {(1 << len(region.boxes)) - 1: _weight(first, weights.get(dim))}
+        if dim not in weights and _plain(region, dim):
+            return _span_classes([b.sets[dim] for b in region.boxes])
+    sizes = [region.shape[d] for d in group]
+    codes = np.zeros(sizes, dtype=np.int64)
+    for bit, box in enumerate(region.boxes):
+        codes |= membership(box, group, region.shape).astype(np.int64) << bit
+    amounts: NDArray[Any] = np.ones(sizes, dtype=np.int64)
+    for axis, dim in enumerate(group):
+        if dim in weights:
+            amounts = amounts * weights[dim].reshape(
+                [-1 if a == axis else 1 for a in range(len(group))]
+            )
+    unique, inverse = np.unique(codes.reshape(-1), return_inverse=True)
+    sums = np.bincount(inverse.reshape(-1), weights=amounts.reshape(-1).astype(np.float64))
+    return {int(c): round(float(s)) for c, s in zip(unique, sums, strict=True) if c}
+
+
+def _span_classes(spans: Sequence[IndexSet]) -> dict[int, int]:
+    edges = sorted({e for s in spans if isinstance(s, range) for e in (s.start, s.stop)})
+    result: dict[int, int] = {}
+    for low, high in pairwise(edges):
+        code = sum(1 << bit for bit, s in enumerate(spans) if low in s)
+        if code:
+            result[code] = result.get(code, 0) + high - low
+    return result
+
+
+def membership(box: Box, group: tuple[int, ...], shape: Shape) -> Mask:
+    member: Mask = np.ones([1] * len(group), dtype=np.bool_)
+    for axis, dim in enumerate(group):
+        line = _sets.to_mask(box.sets[dim], shape[dim])
+        member = member & line.reshape([-1 if a == axis else 1 for a in range(len(group))])
+    for joint in box.joints:
+        if set(joint.dims) <= set(group):
+            member = member & _spread(joint, group, shape)
+    return member

@@ -1,0 +1,184 @@
+"""Regions through a reshape: dimensions are split into groups with equal products, mapped group by group."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from itertools import product
+from math import prod
+
+import numpy as np
+
+from solbench.bound import _region, _reps, _sets
+from solbench.bound._region import Box, Joint, Region, Shape
+from solbench.bound._reps import Rep
+from solbench.bound._sets import DENSE_LIMIT, IndexSet, Mask
+
+Group = tuple[tuple[int, ...], tuple[int, ...]]
+Sets = tuple[IndexSet, ...]
+
+
+@lru_cache(maxsize=4096)
+def groups(source: Shape, target: Shape) -> tuple[Group, ...]:
+    """Smallest groups of dimensions (size 1 left out) with the same number of elements."""
+    left = [d for d, n in enumerate(source) if n != 1]
+    right = [d for d, n in enumerate(target) if n != 1]
+    result: list[Group] = []
+    while left or right:
+        mine, theirs = [left.pop(0)], [right.pop(0)]
+        while (a := prod(source[d] for d in mine)) != (b := prod(target[d] for d in theirs)):
+            (mine if a < b else theirs).append((left if a < b else right).pop(0))
+        result.append((tuple(mine), tuple(theirs)))
+    return tuple(result)
+
+
+def through(region: Region, target: Shape) -> Region:
+    """The same elements as a region of ``target``."""
+    if region.is_full:
+        return _region.full(target)
+    boxes: list[Box | None] = []
+    for box in region.boxes:
+        boxes += through_box(box, region.shape, target)
+    return _region.of_boxes(target, boxes)
+
+
+def through_box(box: Box, source: Shape, target: Shape) -> list[Box | None]:
+    """One box, as one or more boxes of ``target``."""
+    sets: list[IndexSet] = [range(n) for n in target]
+    joints: list[Joint] = []
+    choices: list[tuple[tuple[int, ...], list[Sets]]] = []
+    simple: dict[int, int] = {}
+    pending: list[Group] = []
+    for mine, theirs in groups(source, target):
+        if len(mine) == len(theirs) == 1:
+            simple[mine[0]] = theirs[0]
+            sets[theirs[0]] = box.sets[mine[0]]
+        else:
+            pending.append((mine, theirs))
+    for joint in box.joints:
+        involved = [g for g in pending if set(g[0]) & set(joint.dims)]
+        if involved:
+            pending = [g for g in pending if g not in involved]
+        joints.append(_through_joint(joint, box, involved, simple, source, target))
+    for mine, theirs in pending:
+        flat = _flatten([box.sets[d] for d in mine], [source[d] for d in mine])
+        parts = _unflatten(flat, tuple(target[d] for d in theirs))
+        if isinstance(parts, np.ndarray):
+            joints.append(Joint(theirs, parts))
+        else:
+            choices.append((theirs, parts))
+    result = []
+    for chosen in product(*[parts for _, parts in choices]):
+        for (dims, _), part in zip(choices, chosen, strict=True):
+            for dim, indices in zip(dims, part, strict=True):
+                sets[dim] = indices
+        result.append(_region.make_box(sets, joints, target))
+    return result
+
+
+def _through_joint(
+    joint: Joint,
+    box: Box,
+    involved: Sequence[Group],
+    simple: dict[int, int],
+    source: Shape,
+    target: Shape,
+) -> Joint:
+    """A joint, with the groups that it touches spelled out as one dense mask."""
+    alone = [d for d in joint.dims if d in simple]
+    mine = [*alone, *(d for g in involved for d in g[0])]
+    theirs = [*(simple[d] for d in alone), *(d for g in involved for d in g[1])]
+    if not involved:
+        order = [joint.dims.index(d) for d in alone]
+        return Joint(tuple(theirs), np.transpose(joint.mask, order))
+    dims = tuple(sorted(mine))
+    if prod(source[d] for d in dims) > DENSE_LIMIT:
+        first = np.zeros([target[d] for d in theirs[:1]], dtype=np.bool_)
+        first[0] = True
+        return Joint(tuple(theirs[:1]), first)
+    only = Box(box.sets, (joint,))
+    member = np.broadcast_to(_region.membership(only, dims, source), [source[d] for d in dims])
+    member = np.transpose(member, [dims.index(d) for d in mine])
+    return Joint(tuple(theirs), member.reshape([target[d] for d in theirs]))
+
+
+def _flatten(sets: Sequence[IndexSet], sizes: Sequence[int]) -> IndexSet:
+    """Flat indices of a product of sets."""
+    flat: IndexSet = range(1)
+    inner = 1
+    for indices, size in zip(reversed(sets), reversed(sizes), strict=True):
+        if len(flat) == inner and isinstance(indices, range) and indices.step == 1:
+            flat = range(indices.start * inner, indices.stop * inner)
+        elif len(flat) == 1:
+            flat = _sets.affine(indices, flat[0], inner)
+        elif len(indices) == 1 or len(flat) * len(indices) > DENSE_LIMIT:
+            flat = _sets.affine(flat, int(indices[0]) * inner, 1)
+        else:
+            outer = _sets.to_array(indices) * inner
+            flat = _sets.from_sorted(np.add.outer(outer, _sets.to_array(flat)).reshape(-1))
+        inner *= size
+    return flat
+
+
+def _unflatten(flat: IndexSet, sizes: Shape) -> list[Sets] | Mask:
+    """Products of sets whose union is the flat set, or a dense mask."""
+    if len(sizes) == 1:
+        return [(flat,)]
+    inner = prod(sizes[1:])
+    if isinstance(flat, range):
+        if flat.step == 1 or len(flat) == 1:
+            return _split_span(flat, sizes)
+        whole = flat.start < flat.step and flat.start + len(flat) * flat.step >= inner * sizes[0]
+        if whole and inner % flat.step == 0:
+            parts = _unflatten(_sets.from_range(flat.start, inner, flat.step), sizes[1:])
+            if isinstance(parts, list):
+                return [(range(sizes[0]), *p) for p in parts]
+    if len(flat) > DENSE_LIMIT:
+        return [tuple(range(1) for _ in sizes)]
+    index = np.unravel_index(_sets.to_array(flat), sizes)
+    uniques = [np.unique(i) for i in index]
+    if prod(len(u) for u in uniques) == len(flat):
+        return [tuple(_sets.from_sorted(u.astype(np.int64)) for u in uniques)]
+    if prod(sizes) > DENSE_LIMIT:
+        return [tuple(range(int(i[0]), int(i[0]) + 1) for i in index)]
+    mask: Mask = np.zeros(sizes, dtype=np.bool_)
+    mask[index] = True
+    return mask
+
+
+def _split_span(flat: range, sizes: Shape) -> list[Sets]:
+    """A run of flat indices: a head, whole rows, and a tail."""
+    if len(flat) == 0:
+        return []
+    if len(sizes) == 1:
+        return [(flat,)]
+    inner = prod(sizes[1:])
+    first, last = flat.start // inner, (flat.stop - 1) // inner
+    if first == last:
+        row = range(flat.start - first * inner, flat.stop - first * inner)
+        return [(range(first, first + 1), *p) for p in _split_span(row, sizes[1:])]
+    parts: list[Sets] = []
+    if flat.start % inner:
+        parts += _split_span(range(flat.start, (first + 1) * inner), sizes)
+        first += 1
+    if flat.stop % inner:
+        parts += _split_span(range(last * inner, flat.stop), sizes)
+        last -= 1
+    if first <= last:
+        parts.append((range(first, last + 1), *(range(n) for n in sizes[1:])))
+    return parts
+
+
+def through_reps(reps: Sequence[Rep], source: Shape, target: Shape) -> tuple[Rep, ...]:
+    """Equal slices of the reshaped value."""
+    result: list[Rep] = [_reps.CONST] * len(target)
+    for mine, theirs in groups(source, target):
+        if len(mine) == len(theirs) == 1:
+            result[theirs[0]] = reps[mine[0]]
+            continue
+        new = _reps.reshape(
+            [reps[d] for d in mine], [source[d] for d in mine], [target[d] for d in theirs]
+        )
+        for dim, rep in zip(theirs, new, strict=True):
+            result[dim] = rep
+    return tuple(result)

@@ -1,0 +1,267 @@
+"""Pointwise operations: each output position needs the same position of every operand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from math import inf
+
+import numpy as np
+
+from solbench.bound import _access, _pins, _precision
+from solbench.bound._lifted import Alias, Flavour, Lifted, Map, Operand, PinRule
+from solbench.bound._region import Box
+from solbench.bound.rules._base import Call, MissingRule, rule
+
+
+def _names(text: str) -> list[str]:
+    return [f"aten.{name}" for name in text.split()]
+
+
+@rule(
+    *_names(
+        """acos acosh cos cosh digamma erfc exp2 lgamma log log10 log1p log2 logit polygamma reciprocal
+        rsqrt sigmoid xlogy atan2 hypot fmod remainder floor_divide pow
+        eq ne lt le gt ge logical_and logical_or logical_xor logical_not isnan isinf isfinite
+        bitwise_and bitwise_or bitwise_xor bitwise_not bitwise_left_shift bitwise_right_shift
+        __and__ __or__ __xor__ __lshift__ __rshift__
+        addcdiv addcmul lerp heaviside nextafter clamp clamp_min clamp_max
+        softplus mish hardswish hardsigmoid elu celu selu log_sigmoid
+        sigmoid_backward tanh_backward gelu_backward silu_backward threshold_backward
+        hardswish_backward hardsigmoid_backward hardtanh_backward elu_backward softplus_backward
+        leaky_relu_backward log_sigmoid_backward mish_backward prelu_kernel _prelu_kernel
+        special_entr special_erfcx special_i0 special_i1 special_ndtri special_xlog1py nan_to_num
+        complex polar angle ldexp frexp igamma igammac copysign
+        """
+    )
+)
+def computed(call: Call) -> Iterable[Lifted]:
+    """Results are rounded anew."""
+    yield call.pointwise(ops=1)
+    yield from _further(call)
+
+
+def _further(call: Call) -> Iterable[Lifted]:
+    """Second results of the same shape (``frexp``, the buffer of ``log_sigmoid_forward``)."""
+    for out in list(call.node.results())[1:]:
+        if call.values[out].shape == call.shape(0):
+            yield call.pointwise(out=out)
+
+
+@rule(
+    *_names(
+        """sin sinh tan tanh asin asinh atan atanh erf erfinv expm1 sqrt square sign sgn ceil floor round
+        trunc frac gelu silu hardtanh relu6 leaky_relu hardshrink softshrink threshold
+        special_log_ndtr special_i0e special_i1e"""
+    )
+)
+def computed_zero(call: Call) -> Iterable[Lifted]:
+    """Rounded anew; zero stays zero."""
+    yield call.pointwise(pin=_pins.keep_zero)
+
+
+@rule(*_names("relu abs conj_physical real imag"))
+def moved_zero(call: Call) -> Iterable[Lifted]:
+    """The operand's own values, or zero."""
+    yield call.pointwise(flavour="moved", pin=_pins.keep_zero)
+
+
+@rule("aten.neg", "aten.negative")
+def negate(call: Call) -> Iterable[Lifted]:
+    yield call.pointwise(flavour="moved", linear=True, pin=_pins.keep_zero)
+
+
+@rule("aten.exp")
+def exponential(call: Call) -> Iterable[Lifted]:
+    yield call.pointwise(pin=_pins.exponential)
+
+
+@rule("aten.mul", "aten.multiply")
+def multiply(call: Call) -> Iterable[Lifted]:
+    given = tuple(call.tensors())
+    pin = _scaled_pin(call) if len(given) == 1 else _pins.product
+    yield call.pointwise(*given, flavour="product", linear=True, pin=pin)
+
+
+def _scaled_pin(call: Call) -> PinRule:
+    factor = call.number("other")
+    return _pins.keep if factor is not None and factor > 0 else _pins.keep_zero
+
+
+@rule("aten.div", "aten.divide", "aten.true_divide")
+def divide(call: Call) -> Iterable[Lifted]:
+    given = tuple(call.tensors())
+    exact = call.args.get("rounding_mode") is None
+    uniform = len(given) == 1 or call.value("other").numel == 1
+    flavour: Flavour = "product" if exact else "computed"
+    yield call.pointwise(*given, flavour=flavour, linear=exact and uniform, pin=_pins.keep)
+
+
+@rule("aten.add")
+def add(call: Call) -> Iterable[Lifted]:
+    pin = _pins.total if len(tuple(call.tensors())) == 2 else _pins.keep_minus_infinity
+    yield call.pointwise(flavour="offset", linear=True, pin=pin)
+
+
+@rule("aten.sub", "aten.subtract", "aten.rsub")
+def subtract(call: Call) -> Iterable[Lifted]:
+    pin = None if "rsub" in call.node.op else _pins.keep_minus_infinity
+    yield call.pointwise(flavour="offset", linear=True, pin=pin)
+
+
+@rule("aten.maximum", "aten.minimum", "aten.fmax", "aten.fmin")
+def either(call: Call) -> Iterable[Lifted]:
+    """One of the operands' values."""
+    yield call.pointwise(flavour="moved")
+
+
+@rule("aten.log_sigmoid_forward", "aten.native_dropout", "aten.rrelu_with_noise")
+def with_buffer(call: Call) -> Iterable[Lifted]:
+    yield call.pointwise(pin=_pins.keep_zero)
+    yield from _further(call)
+
+
+@rule("aten.dropout", "aten.alpha_dropout", "aten.feature_dropout", "aten.native_dropout_backward")
+def dropout(call: Call) -> Iterable[Lifted]:
+    yield call.pointwise(pin=_pins.keep_zero)
+
+
+@rule("aten.glu")
+def gated(call: Call) -> Iterable[Lifted]:
+    """First half times sigmoid of the second half, along one dimension."""
+    dim, shape = call.dim(), call.shape()
+    axes = _access.identity(len(shape))
+    second = (*axes[:dim], _access.Along(dim, shape[dim]), *axes[dim + 1 :])
+    operands = (call.operand("self", axes), call.operand("self", second))
+    yield Map(call.outputs[:1], (axes,), shape, operands, flavour="computed", ops=2)
+
+
+# ---- copies and casts ----
+
+
+@rule(
+    *_names(
+        """clone contiguous detach alias lift_fresh lift_fresh_copy lift detach_copy alias_copy
+        positive resolve_conj resolve_neg _to_copy to _autocast_to_reduced_precision
+        _autocast_to_full_precision type_as view_as_real_copy float half bfloat16 double"""
+    )
+)
+def cast(call: Call) -> Iterable[Lifted]:
+    """The same values, in another dtype or memory format."""
+    source, target = call.value("self"), call.values[call.outputs[0]]
+    if source.dtype == target.dtype and source.shape == target.shape:
+        yield Alias(target.id, call.id("self"))
+        return
+    if source.shape != target.shape:
+        raise MissingRule(call.node.op)
+    narrowing = _precision.of_dtype(target.dtype) == "int" and source.dtype.is_floating_point
+    yield call.pointwise("self", flavour="moved", linear=not narrowing, pin=_pins.keep, ops=1)
+
+
+@rule("aten.copy")
+def copy(call: Call) -> Iterable[Lifted]:
+    """``self.copy_(src)``: the new version is the source, broadcast and cast."""
+    if call.has("src"):
+        yield call.pointwise("src", flavour="moved", linear=True, pin=_pins.keep)
+    else:
+        yield call.created()
+
+
+# ---- selection by masks ----
+
+
+def mask_box(call: Call, argument: str, *, inverted: bool = False) -> tuple[bool, Box | None]:
+    """(known?, box of output positions where the mask is true; ``None``: nowhere)."""
+    content = call.known(argument)
+    if content is None:
+        return False, None
+    mask = content.bool().cpu().numpy()
+    box = _pins.box_of_mask(~mask if inverted else mask)
+    if box is None:
+        return True, None
+    ranks = call.shape(0)
+    return True, _access.push(box, _access.broadcast(mask.shape, ranks), ranks)
+
+
+def constant_pin(value: float | None) -> float | None:
+    """The constants that the analysis follows: 0, and -inf with its finite stand-ins."""
+    if value is None:
+        return None
+    if value <= -1e4:
+        return -inf
+    return 0.0 if value == 0 else None
+
+
+@rule("aten.masked_fill")
+def masked_fill(call: Call) -> Iterable[Lifted]:
+    """Constant where the mask is true. With a known mask, ``self`` is only needed elsewhere."""
+    ranks = call.shape(0)
+    known, free = mask_box(call, "mask", inverted=True)
+    operands = [] if known and free is None else [_spread(call, "self", within=free)]
+    operands += [_spread(call, a) for a in ("mask", "value") if call.has(a)]
+    value = constant_pin(call.number("value"))
+    pin = _pins.of_box(value, free) if known and value is not None else None
+    updates = mask_box(call, "mask")[1] if known else None
+    yield Map(
+        call.outputs[:1], (_access.identity(len(ranks)),), ranks, tuple(operands),
+        pin=pin, updates=updates if free is not None else None,
+    )  # fmt: skip
+
+
+def _spread(call: Call, argument: str, *, within: Box | None = None) -> Operand:
+    axes = _access.broadcast(call.shape(argument), call.shape(0))
+    return call.operand(argument, axes, within=within)
+
+
+@rule("aten.where")
+def where(call: Call) -> Iterable[Lifted]:
+    """Either operand, by a mask; with a known mask each is needed only where it is taken."""
+    if "self" not in call.args:
+        raise MissingRule("where with one argument has a shape that depends on values")
+    ranks = call.shape(0)
+    known, taken = mask_box(call, "condition")
+    rest = mask_box(call, "condition", inverted=True)[1]
+    operands = []
+    if call.has("self") and not (known and taken is None):
+        operands.append(_spread(call, "self", within=taken))
+    if call.has("other") and not (known and rest is None):
+        operands.append(_spread(call, "other", within=rest))
+    operands.append(_spread(call, "condition"))
+    yield Map(
+        call.outputs[:1], (_access.identity(len(ranks)),), ranks, tuple(operands),
+        pin=_where_pin(call, taken, rest) if known else None,
+    )  # fmt: skip
+
+
+def _where_pin(call: Call, taken: Box | None, rest: Box | None) -> PinRule | None:
+    for argument, free in (("self", rest), ("other", taken)):
+        value = constant_pin(call.number(argument))
+        if value is not None:
+            return _only(value, free)
+    return None
+
+
+def _only(value: float, free: Box | None) -> PinRule:
+    return lambda pins: _pins.of_box(value, free)([])
+
+
+@rule("aten.tril", "aten.triu")
+def triangle(call: Call) -> Iterable[Lifted]:
+    """Zero above or below a diagonal of the last two dimensions."""
+    ranks = call.shape()
+    free = triangle_box(ranks, int(call.args["diagonal"]), lower="tril" in call.node.op)
+    axes = _access.identity(len(ranks))
+    operands = () if free is None else (call.operand("self", axes, within=free),)
+    pin = _pins.of_box(0.0, free) if operands else _only(0.0, None)
+    yield Map(call.outputs[:1], (axes,), ranks, operands, pin=pin)
+
+
+def triangle_box(shape: tuple[int, ...], diagonal: int, *, lower: bool) -> Box | None:
+    """The kept triangle as a box over the whole shape."""
+
+    rows, columns = shape[-2:]
+    offset = np.arange(columns)[None, :] - np.arange(rows)[:, None]
+    mask = offset <= diagonal if lower else offset >= diagonal
+    box = _pins.box_of_mask(mask)
+    if box is None:
+        return None
+    return _access.push(box, _access.broadcast((rows, columns), shape), shape)

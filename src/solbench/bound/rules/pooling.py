@@ -1,0 +1,171 @@
+"""Pooling and resampling: windows without weights."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from solbench.bound import _access
+from solbench.bound._access import Along, Axes, Axis, Fixed, Table, Taps
+from solbench.bound._lifted import Lifted, Map
+from solbench.bound._sets import Indices
+from solbench.bound.rules._base import Call, rule
+from solbench.bound.rules.convolution import Window
+
+
+def _windowed(
+    call: Call, out: int, tables: Sequence[Indices], argument: str, *, linear: bool, moved: bool
+) -> Map:
+    """Each output position reads one window of the trailing dimensions."""
+    produced = call.values[out].shape
+    count = len(produced)
+    lead = count - len(tables)
+    ranks = (*produced, *(t.shape[1] for t in tables))
+    axes: Axes = (
+        *(Along(d) for d in range(lead)),
+        *(Taps(lead + d, count + d, t) for d, t in enumerate(tables)),
+    )
+    return Map(
+        (out,), (_access.identity(count),), ranks, (call.operand(argument, axes),),
+        flavour="moved" if moved else "computed", linear=linear,
+    )  # fmt: skip
+
+
+def _spread(given: Sequence[int] | int, count: int) -> list[int]:
+    numbers = [given] if isinstance(given, int) else list(given)
+    return numbers * count if len(numbers) == 1 else numbers
+
+
+def _tables(call: Call, argument: str, count: int) -> list[Indices]:
+    kernel = _spread(call.args["kernel_size"], count)
+    stride = _spread(call.args.get("stride") or kernel, count)
+    padding = _spread(call.args.get("padding", 0), count)
+    dilation = _spread(call.args.get("dilation", 1), count)
+    outs, ins = call.shape(0)[-count:], call.shape(argument)[-count:]
+    settings = zip(kernel, stride, padding, dilation, outs, ins, strict=True)
+    return [Window(k, s, p, d).direct(o, i) for k, s, p, d, o, i in settings]
+
+
+def _dimensions(call: Call) -> int:
+    return int(next(c for c in call.node.op.split(".")[1] if c.isdigit()))
+
+
+@rule(
+    "aten.max_pool1d", "aten.max_pool2d", "aten.max_pool3d", "aten.max_pool2d_with_indices",
+    "aten.max_pool3d_with_indices", "aten.max_pool1d_with_indices",
+)  # fmt: skip
+def max_pool(call: Call) -> Iterable[Lifted]:
+    argument = call.first("self", "input")
+    tables = _tables(call, argument, _dimensions(call))
+    for index, out in enumerate(call.outputs):
+        yield _windowed(call, out, tables, argument, linear=False, moved=index == 0)
+
+
+@rule("aten.avg_pool1d", "aten.avg_pool2d", "aten.avg_pool3d")
+def average_pool(call: Call) -> Iterable[Lifted]:
+    tables = _tables(call, "self", _dimensions(call))
+    yield _windowed(call, call.outputs[0], tables, "self", linear=True, moved=False)
+
+
+@rule(
+    "aten._adaptive_avg_pool2d", "aten._adaptive_avg_pool3d", "aten.adaptive_avg_pool1d",
+    "aten.adaptive_max_pool2d", "aten.adaptive_max_pool3d", "aten.adaptive_max_pool1d",
+    "aten.adaptive_avg_pool2d", "aten.adaptive_avg_pool3d",
+)  # fmt: skip
+def adaptive_pool(call: Call) -> Iterable[Lifted]:
+    """Output ``i`` of ``n`` covers ``floor(i·size/n)`` to ``ceil((i+1)·size/n)``."""
+    count = _dimensions(call)
+    tables = []
+    for outputs, inputs in zip(call.shape(0)[-count:], call.shape()[-count:], strict=True):
+        starts = np.arange(outputs) * inputs // outputs
+        ends = -(-(np.arange(1, outputs + 1) * inputs) // outputs)
+        width = int((ends - starts).max()) if outputs else 1
+        where = starts[:, None] + np.arange(width)[None, :]
+        tables.append(np.where(where < ends[:, None], where, -1))
+    average = "avg" in call.node.op
+    for out in call.node.results():
+        yield _windowed(call, out, tables, "self", linear=average, moved=not average)
+
+
+@rule("aten.upsample_nearest1d", "aten.upsample_nearest2d", "aten.upsample_nearest3d",
+      "aten._upsample_nearest_exact2d", "aten._upsample_nearest_exact1d")  # fmt: skip
+def nearest(call: Call) -> Iterable[Lifted]:
+    argument = call.first("input", "self")
+    ranks, shape = call.shape(0), call.shape(argument)
+    shift = 0.5 if "exact" in call.node.op else 0.0
+    axes: list[Axis] = []
+    for dim, (outputs, inputs) in enumerate(zip(ranks, shape, strict=True)):
+        if dim < 2 or outputs == inputs:
+            axes.append(Along(dim))
+            continue
+        where = np.floor((np.arange(outputs) + shift) * (inputs / outputs)).astype(np.int64)
+        axes.append(Table(dim, np.minimum(where, inputs - 1)))
+    yield call.moved(ranks, tuple(axes), argument)
+
+
+@rule("aten.upsample_bilinear2d", "aten.upsample_linear1d", "aten.upsample_trilinear3d",
+      "aten.upsample_bicubic2d", "aten._upsample_bilinear2d_aa", "aten._upsample_bicubic2d_aa")  # fmt: skip
+def interpolate(call: Call) -> Iterable[Lifted]:
+    """Weighted neighbours; the nearer one is always needed (the least that is read)."""
+    argument = call.first("input", "self")
+    ranks, shape = call.shape(0), call.shape(argument)
+    corners = bool(call.args.get("align_corners"))
+    axes: list[Axis] = []
+    extra: list[int] = []
+    for dim, (outputs, inputs) in enumerate(zip(ranks, shape, strict=True)):
+        if dim < 2:
+            axes.append(Along(dim))
+            continue
+        if corners:
+            where = np.arange(outputs) * ((inputs - 1) / max(outputs - 1, 1))
+        else:
+            where = np.maximum((np.arange(outputs) + 0.5) * (inputs / outputs) - 0.5, 0)
+        low = np.minimum(np.floor(where).astype(np.int64), inputs - 1)
+        high = np.where(where > low, np.minimum(low + 1, inputs - 1), low)
+        extra.append(2)
+        axes.append(Taps(dim, len(ranks) + len(extra) - 1, np.stack([low, high], axis=1)))
+    yield Map(
+        call.outputs[:1], (_access.identity(len(ranks)),), (*ranks, *extra),
+        (call.operand(argument, tuple(axes)),), flavour="computed", linear=True,
+    )  # fmt: skip
+
+
+@rule("aten.im2col")
+def columns(call: Call) -> Iterable[Lifted]:
+    """Windows as columns: every covered element is read."""
+    yield call.everything()
+
+
+@rule("aten.col2im")
+def overlap_add(call: Call) -> Iterable[Lifted]:
+    yield call.everything()
+
+
+@rule("aten.grid_sampler_2d", "aten.grid_sampler_3d")
+def sample(call: Call) -> Iterable[Lifted]:
+    """Positions depend on the grid: the grid is read, and at least one position of the input."""
+    ranks = call.shape(0)
+    source: Axes = (Along(0), Along(1), *(Fixed() for _ in ranks[2:]))
+    grid: Axes = (Along(0), *(Along(2 + d) for d in range(len(ranks) - 2)), Along(len(ranks)))
+    operands = (call.operand("input", source), call.operand("grid", grid))
+    yield Map(
+        call.outputs[:1], (_access.identity(len(ranks)),), (*ranks, len(ranks) - 2), operands,
+        flavour="computed", ops=4,
+    )  # fmt: skip
+
+
+@rule(
+    "aten.max_pool2d_with_indices_backward", "aten.avg_pool2d_backward",
+    "aten._adaptive_avg_pool2d_backward", "aten.max_pool3d_with_indices_backward",
+    "aten.avg_pool3d_backward", "aten.upsample_nearest2d_backward",
+    "aten.upsample_bilinear2d_backward", "aten._adaptive_avg_pool3d_backward",
+)  # fmt: skip
+def spread_back(call: Call) -> Iterable[Lifted]:
+    """The gradient (and for a maximum its indices); the input's values are not needed."""
+    names = [a for a in ("grad_output", "indices") if call.has(a)]
+    ranks = call.shape(0)
+    operands = tuple(call.operand(a, tuple(_access.Whole() for _ in call.shape(a))) for a in names)
+    yield Map(
+        call.outputs[:1], (_access.identity(len(ranks)),), ranks, operands, flavour="computed"
+    )

@@ -1,0 +1,43 @@
+"""Softmax: a position needs its whole line; entries of -inf become zero."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from solbench.bound import _pins
+from solbench.bound._lifted import Lifted
+from solbench.bound.rules._base import Call, rule
+
+
+@rule("aten._softmax", "aten.softmax", "aten._safe_softmax")
+def softmax(call: Call) -> Iterable[Lifted]:
+    yield call.lines((call.dim(),), pin=_pins.exponential, ops=5)
+
+
+@rule("aten._log_softmax", "aten.log_softmax")
+def log_softmax(call: Call) -> Iterable[Lifted]:
+    yield call.lines((call.dim(),), pin=_pins.keep_minus_infinity, ops=5)
+
+
+@rule("aten._softmax_backward_data")
+def softmax_backward(call: Call) -> Iterable[Lifted]:
+    """``output * (grad - sum(grad * output))``: zero where the output is zero."""
+    dim = call.dim(rank=len(call.shape("output")))
+    yield call.lines((dim,), "grad_output", argument="output", pin=_pins.keep_zero, ops=4)
+
+
+@rule("aten._log_softmax_backward_data")
+def log_softmax_backward(call: Call) -> Iterable[Lifted]:
+    dim = call.dim(rank=len(call.shape("output")))
+    yield call.lines((dim,), "grad_output", argument="output", ops=4)
+
+
+@rule("aten._weight_norm_interface")
+def weight_norm(call: Call) -> Iterable[Lifted]:
+    """``v * g / norm(v)`` with the norm over all dimensions but ``dim``."""
+    count = len(call.shape("v"))
+    dim = call.dim(rank=count)
+    rest = tuple(d for d in range(count) if d != dim)
+    yield call.lines(rest, "g", argument="v", ops=3)
+    for out in list(call.node.results())[1:]:
+        yield call.reduce(rest, "v", outs=(out,))
