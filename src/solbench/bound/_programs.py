@@ -7,18 +7,21 @@ import linecache
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import torch
+from torch.utils._python_dispatch import _disable_current_modes
 
 from solbench.errors import CaptureError, InputError
 from solbench.spec import (
     Problem,
+    SafetensorsInput,
     Workload,
+    input_layout,
     load_entrypoint,
     load_reference,
     make_inputs,
@@ -54,8 +57,10 @@ class Program:
     that function on fake tensors: it must not read their contents more than it has to."""
     output_names: tuple[str, ...] = ()
     """Declared names; without them outputs are numbered."""
-    dict_outputs: bool = field(default=False)
+    dict_outputs: bool = False
     """Further keys of a returned dict are ignored."""
+    input_bytes: int | None = None
+    """Size of all inputs; ``None`` if it is only known once they are made."""
 
 
 def problem_program(problem: Problem, workload: Workload) -> Program:
@@ -67,7 +72,7 @@ def problem_program(problem: Problem, workload: Workload) -> Program:
         run = load_reference(problem)
 
         def make(seed: int) -> Call:
-            made = make_inputs(problem, workload, seed)
+            made = _made_inputs(problem, workload, seed)
             tensors = {k: v for k, v in made.items() if isinstance(v, torch.Tensor)}
             return Call(run, tuple(made.values()), {}, tensors)
 
@@ -80,7 +85,24 @@ def problem_program(problem: Problem, workload: Workload) -> Program:
         load=load,
         output_names=tuple(problem.definition.outputs),
         dict_outputs=True,
+        input_bytes=sum(layout.nbytes for layout in input_layout(problem, workload)),
     )
+
+
+def _made_inputs(problem: Problem, workload: Workload, seed: int) -> dict[str, Any]:
+    """As ``make_inputs``, but what is read from files is real also when the rest is fake."""
+    stored = [name for name, how in workload.inputs.items() if isinstance(how, SafetensorsInput)]
+    if not stored:
+        return dict(make_inputs(problem, workload, seed))
+    definition = problem.definition
+    only_stored = definition.model_copy(
+        update={"inputs": {name: definition.inputs[name] for name in stored}}
+    )
+    others = {name: how for name, how in workload.inputs.items() if name not in stored}
+    drawn = make_inputs(problem, workload.model_copy(update={"inputs": others}), seed)
+    with _disable_current_modes():
+        read = make_inputs(replace(problem, definition=only_stored), workload, seed)
+    return {**drawn, **read}
 
 
 def function_program(

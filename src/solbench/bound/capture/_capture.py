@@ -8,24 +8,25 @@ from contextlib import contextmanager
 from typing import Any
 
 import torch
-from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
+from torch._subclasses.fake_tensor import FakeTensor
 from torch.utils._pytree import tree_map
 
-from solbench.bound._programs import Call, Program
+from solbench.bound._programs import Program
 from solbench.bound._result import CaptureRung
 from solbench.bound.capture._builder import CONSTANT, FROM_FLOATS, FROM_INDICES
 from solbench.bound.capture._environment import watched
 from solbench.bound.capture._outputs import named_outputs
+from solbench.bound.capture._preparation import located, prepare
 from solbench.bound.capture._recorder import Recorder
 from solbench.bound.graph import Graph
-from solbench.errors import CaptureError, InputError, NeedsValues
+from solbench.errors import CaptureError, NeedsValues
 
+DEFAULT_SEED = 0
+"""Of the inputs' contents."""
 _LADDER: tuple[CaptureRung, ...] = ("fake", "values", "real")
 _LEVELS = {"fake": CONSTANT, "values": FROM_INDICES, "real": FROM_FLOATS}
 DEFAULT_LIMIT_BYTES = 2 << 30
 """Memory for contents that are computed for real, at most."""
-
-_SEED = 0
 
 
 def capture(
@@ -71,11 +72,10 @@ class _Attempt:
     def __init__(self, program: Program, limit_bytes: int) -> None:
         self._program = program
         self._limit_bytes = limit_bytes
-        # Without fallback kernels: those would run operators for real on zeros of full size.
-        self._fake_mode = FakeTensorMode(allow_non_fake_inputs=True, allow_fallback_kernels=False)
-        self._maker = self._recorder("real")
+        self._prepared = prepare(program, DEFAULT_SEED, limit_bytes)
+        self._fake_mode, self._maker = self._prepared.fake_mode, self._prepared.maker
+        self._call = self._prepared.call
         self._adopted = 0
-        self._call = self._prepared()
 
     def has_index_inputs(self) -> bool:
         """Whether some input's contents may decide the bound."""
@@ -83,34 +83,22 @@ class _Attempt:
 
     def run(self, rung: CaptureRung) -> Graph:
         """Record the program."""
-        recorder = self._recorder(rung)
-        recorder.adopt = lambda tensor: self._adopt(recorder, tensor)
-        with self._fake_mode:
-            for name, tensor in self._call.inputs.items():
-                self._add_input(recorder, name, tensor)
-            args, kwargs = tree_map(recorder.fake, (self._call.args, dict(self._call.kwargs)))
-        with _located(recorder), watched(recorder.contents_of), self._fake_mode, recorder:
-            result = self._call.function(*args, **kwargs)
-        with _located(recorder), self._fake_mode:
-            self._finish(recorder, result)
-        return recorder.builder.graph
-
-    def _recorder(self, rung: CaptureRung) -> Recorder:
-        return Recorder(
+        recorder = Recorder(
             self._fake_mode,
             self._program.source_file,
             allowed_level=_LEVELS[rung],
             limit_bytes=self._limit_bytes,
         )
-
-    def _prepared(self) -> Call:
-        """The program's inputs as fake tensors, whose contents ``self._maker`` can compute."""
-        maker = self._maker
-        with _located(maker), watched(maker.contents_of):
-            make = self._program.load()
-            with self._fake_mode, maker, torch.random.fork_rng(devices=[]):
-                torch.manual_seed(_SEED)
-                return make(_SEED)
+        recorder.adopt = lambda tensor: self._adopt(recorder, tensor)
+        with self._fake_mode:
+            for name, tensor in self._call.inputs.items():
+                self._add_input(recorder, name, tensor)
+            args, kwargs = tree_map(recorder.fake, (self._call.args, dict(self._call.kwargs)))
+        with located(recorder), watched(recorder.contents_of), self._fake_mode, recorder:
+            result = self._call.function(*args, **kwargs)
+        with located(recorder), self._fake_mode:
+            self._finish(recorder, result)
+        return recorder.builder.graph
 
     def _add_input(self, recorder: Recorder, name: str, tensor: torch.Tensor) -> None:
         fake, level, contents = self._origin(tensor)
@@ -181,21 +169,3 @@ def _no_garbage_collection() -> Iterator[None]:
     finally:
         if was_enabled:
             gc.enable()
-
-
-@contextmanager
-def _located(recorder: Recorder) -> Iterator[None]:
-    """Failures of the program become errors that name its line."""
-    try:
-        yield
-    except NeedsValues:
-        raise
-    except CaptureError as error:
-        line = error.location or recorder.line_of(error)
-        raise CaptureError(error.what, location=line or None) from error
-    except InputError:
-        raise
-    # The program is not ours: whatever it raises is the finding.
-    except (Exception, SystemExit) as error:
-        what = f"{type(error).__name__}: {error}".strip().splitlines()
-        raise CaptureError(what[0], location=recorder.line_of(error) or None) from error

@@ -21,6 +21,8 @@ _UNINITIALISED = frozenset(
     {"aten::empty", "aten::empty_like", "aten::empty_strided", "aten::new_empty",
      "aten::new_empty_strided", "aten::empty_permuted"}
 )  # fmt: skip
+# Tagged for boolean masks only, which are turned into positions before.
+_SHAPED_BY_OPERANDS = frozenset({"aten::index", "aten::_unsafe_index"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +73,8 @@ def describe(overload: torch._ops.OpOverload) -> Operator:
             for argument in schema.arguments
         ),
         random=torch.Tag.nondeterministic_seeded in tags or base in _UNINITIALISED,
-        asks_for_values=(
-            torch.Tag.data_dependent_output in tags or torch.Tag.dynamic_output_shape in tags
-        ),
+        asks_for_values=base not in _SHAPED_BY_OPERANDS
+        and (torch.Tag.data_dependent_output in tags or torch.Tag.dynamic_output_shape in tags),
         changes_view=torch.Tag.inplace_view in tags and base.endswith("_"),
         fills=base in _FILLS,
         overwrites=base in _OVERWRITES,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import torch
@@ -118,10 +118,22 @@ class Shadow:
             held = self._contents.get(value)
             return held if held is not None else _blank(values[value])
 
-        results = call_node(node, operand, values)
+        if operator.random:
+            results = _drawn(node, operand, values)
+        else:
+            results = call_node(node, operand, values)
         for value, tensor in zip(node.outputs, results, strict=True):
             if value != ABSENT and tensor is not None:
                 self.hold(value, tensor)
+
+
+def _drawn(
+    node: Node, operand: Callable[[int], torch.Tensor], values: Mapping[int, Value]
+) -> tuple[torch.Tensor | None, ...]:
+    """A draw that does not depend on which values were asked for before."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(next(node.results()))
+        return call_node(node, operand, values)
 
 
 def _is_ref(argument: Any) -> bool:

@@ -1,0 +1,71 @@
+"""The program run as it is, for comparison with its graph."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch.utils._pytree import tree_map
+
+from solbench.bound._programs import Call, Program
+from solbench.bound.capture._capture import DEFAULT_LIMIT_BYTES, DEFAULT_SEED
+from solbench.bound.capture._environment import watched
+from solbench.bound.capture._outputs import named_outputs
+from solbench.bound.capture._preparation import prepare
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One real execution of a program."""
+
+    inputs: dict[str, torch.Tensor]
+    """Before the call, by the names of ``Graph.inputs``."""
+    outputs: list[tuple[str, torch.Tensor]]
+    """Results by the names of ``Graph.outputs``, then every input as ``input:NAME`` after the call."""
+
+
+def run_program(
+    program: Program, seed: int = DEFAULT_SEED, *, limit_bytes: int = DEFAULT_LIMIT_BYTES
+) -> Run:
+    """Run a program for real, on the CPU; takes memory for all of it.
+
+    With the default seed the inputs have the contents that ``capture`` saw (those of a ``Model`` module
+    only have the same distribution: it is built anew).
+    """
+    prepared = prepare(program, seed, limit_bytes)
+    if isinstance(prepared.call.function, torch.nn.Module):
+        return _run(program, _real_call(program, seed))
+
+    made: dict[int, torch.Tensor] = {}
+
+    def real(item: Any) -> Any:
+        if not isinstance(item, torch.Tensor):
+            return item
+        if id(item) not in made:
+            copy = prepared.contents(item).detach().clone(memory_format=torch.preserve_format)
+            made[id(item)] = copy.requires_grad_(item.requires_grad)
+        return made[id(item)]
+
+    args, kwargs = tree_map(real, (prepared.call.args, dict(prepared.call.kwargs)))
+    inputs = {name: real(tensor) for name, tensor in prepared.call.inputs.items()}
+    return _run(program, Call(prepared.call.function, args, kwargs, inputs))
+
+
+def _real_call(program: Program, seed: int) -> Call:
+    with watched(), torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        return program.load()(seed)
+
+
+def _run(program: Program, call: Call) -> Run:
+    before = {name: tensor.detach().clone() for name, tensor in call.inputs.items()}
+    with watched():
+        result = call.function(*call.args, **call.kwargs)
+    outputs = [
+        (name, item.detach() if isinstance(item, torch.Tensor) else torch.tensor(item))
+        for name, item in named_outputs(program, result)
+        if isinstance(item, torch.Tensor | float)
+    ]
+    after = [(f"input:{name}", tensor.detach()) for name, tensor in call.inputs.items()]
+    return Run(before, outputs + after)
