@@ -5,9 +5,10 @@ import dataclasses
 import pytest
 from rich.console import Console, RenderableType
 
+from solbench.bound import PlainCount
 from solbench.bound._result import Bound, Demand, NodeCost, Removed, Term, Traffic
 from solbench.errors import InputError
-from solbench.report import bound_report, bound_svg, explain_report
+from solbench.report import bound_report, bound_svg, explain_report, plain_count_table
 
 DEMAND = Demand(
     matrix_flops={"bf16": 2 * 128**3},
@@ -144,3 +145,10 @@ def test_the_picture_names_every_term_and_incomplete_bounds_have_none() -> None:
 def test_a_bound_without_matrix_work_is_drawn_without_a_roofline() -> None:
     memory_only = dataclasses.replace(BOUND, matrix_flops={}, terms=BOUND.terms[:1])
     assert "FLOP per demanded byte" not in bound_svg(memory_only)
+
+
+def test_the_plain_count_stands_beside_the_demanded_work() -> None:
+    # 64 + 32 KiB are demanded; counting every tensor whole adds the unused half of x.
+    text = shown(plain_count_table(BOUND, PlainCount(matrix_flops=8388608, dram_bytes=131072)))
+    for part in ("8.39 MFLOP", "4.19 MFLOP", "128 KiB", "96.0 KiB"):
+        assert part in text

@@ -44,7 +44,8 @@ def test_bytes_are_binary_and_other_amounts_decimal() -> None:
     assert fmt.size(3 << 30) == "3.00 GiB"
     assert fmt.amount(2_000_000_000, "FLOP") == "2.00 GFLOP"
     assert fmt.amount(1536, "B") == "1.50 KiB"
-    assert fmt.amount(12, "FLOP") == "12.0 FLOP"
+    assert fmt.amount(12, "FLOP") == "12 FLOP"
+    assert fmt.amount(0.5, "FLOP") == "0.500 FLOP"
 
 
 def test_an_interval_is_shown_as_half_its_width_in_percent() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,6 +15,11 @@ from solbench.cli._options import Hardware, Json, ProblemPath, select_workloads
 
 if TYPE_CHECKING:
     from solbench.bound import Bound
+
+
+class Method(StrEnum):
+    DEMAND = "demand"
+    FUSED_IO = "fused-io"
 
 
 @app.command("explain")
@@ -33,6 +39,13 @@ def explain_command(
     why_not: Annotated[
         bool, typer.Option("--why-not", help="Also list what was left out, and why.")
     ] = False,
+    method: Annotated[
+        Method,
+        typer.Option(
+            metavar="demand|fused-io",
+            help="fused-io: also the plain count (all contraction work, all tensors once).",
+        ),
+    ] = Method.DEMAND,
     verify: Annotated[
         bool, typer.Option("--verify", help="Replay the graph in float64 against the reference.")
     ] = False,
@@ -67,24 +80,34 @@ def explain_command(
 
         plot.write_text(bound_svg(bound), encoding="utf-8")
     if json_lines:
-        _console.emit(_record(bound))
+        _console.emit(_record(bound, method))
     else:
-        from solbench.report import explain_report
-
-        _console.out().print(explain_report(bound, why_not=why_not))
+        _print(bound, method, why_not)
     if not bound.complete:
         raise typer.Exit(_console.ExitCode.NO)
 
 
-def _record(bound: Bound) -> dict[str, Any]:
+def _print(bound: Bound, method: Method, why_not: bool) -> None:
+    from solbench.bound import plain_count
+    from solbench.report import explain_report, plain_count_table
+
+    _console.out().print(explain_report(bound, why_not=why_not))
+    if method is Method.FUSED_IO and bound.demand is not None:
+        _console.out().print(plain_count_table(bound, plain_count(bound.demand)))
+
+
+def _record(bound: Bound, method: Method) -> dict[str, Any]:
     """The record of ``solbench bound`` with the reasons beside it."""
-    from solbench.bound import bound_record
+    from solbench.bound import bound_record, plain_count
 
     demand = bound.demand
-    reasons = {
+    record = {
+        **bound_record(bound),
         "terms": [asdict(term) for term in bound.terms],
         "nodes": [asdict(node) for node in demand.nodes] if demand else [],
         "traffic": [asdict(each) for each in demand.traffic] if demand else [],
         "removed": [asdict(each) for each in demand.removed] if demand else [],
     }
-    return {**bound_record(bound), **reasons}
+    if method is Method.FUSED_IO and demand is not None:
+        record["fused_io"] = asdict(plain_count(demand))
+    return record

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from solbench.report._bound_plot import bound_svg
 from solbench.report._bounds import bound_report, bound_table, findings_report
-from solbench.report._explain import explain_report
+from solbench.report._explain import explain_report, plain_count_table
 from solbench.report._hardware import calibration_report, hardware_report, hardware_table
 from solbench.report._page import html_page
 from solbench.report._roofline import roofline_svg
@@ -27,6 +27,7 @@ __all__ = [
     "hardware_table",
     "html_page",
     "overview_table",
+    "plain_count_table",
     "roofline_svg",
     "summarise",
 ]

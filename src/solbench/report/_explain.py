@@ -13,10 +13,11 @@ from rich.text import Text
 from solbench.report import _format as fmt
 
 if TYPE_CHECKING:
-    from solbench.bound import Bound, Demand, NodeCost, Removed, Term, Traffic
+    from solbench.bound import Bound, Demand, NodeCost, PlainCount, Removed, Term, Traffic
 
 _MOST_ROWS = 40
 """Of operations shown: an unrolled loop has thousands, and the largest ones explain the bound."""
+_LINE_CHARS = 30
 _ENTERS = {"t_sol": "T_SOL", "t_attainable": "T_attainable"}
 
 
@@ -86,7 +87,9 @@ def term_table(terms: Sequence[Term]) -> Table:
 def _demand(demand: Demand, why_not: bool) -> Iterable[RenderableType]:
     yield node_table(demand.nodes)
     yield traffic_table(demand.traffic)
-    if why_not:
+    if why_not and not demand.removed:
+        yield Text("nothing was left out", style="dim")
+    elif why_not:
         yield removed_table(demand.removed)
     elif demand.removed:
         yield Text(f"{len(demand.removed)} things left out; --why-not lists them", style="dim")
@@ -99,8 +102,9 @@ def node_table(nodes: Sequence[NodeCost]) -> RenderableType:
         shown = sorted(shown, key=lambda n: (n.matrix_flops, n.vector_ops), reverse=True)
         shown = shown[:_MOST_ROWS]
     table = _plain_table(
-        ("operation", False), ("einsum", False), ("matrix", True), ("vector", True), ("line", False)
+        ("operation", False), ("einsum", False), ("matrix", True), ("vector", True), ("line", True)
     )
+    table.columns[-1].justify = "left"
     for node in shown:
         work = f"{fmt.amount(node.matrix_flops, 'FLOP')} {node.precision}".rstrip()
         table.add_row(
@@ -108,11 +112,16 @@ def node_table(nodes: Sequence[NodeCost]) -> RenderableType:
             Text(node.einsum),
             work if node.matrix_flops else fmt.ABSENT,
             fmt.amount(node.vector_ops, "op") if node.vector_ops else fmt.ABSENT,
-            Text(node.location, style="dim"),
+            Text(_cut(node.location), style="dim"),
         )
     if len(shown) == len(nodes):
         return table
     return Group(table, Text(f"the {len(shown)} largest of {len(nodes)} operations", style="dim"))
+
+
+def _cut(location: str) -> str:
+    """The line's number and its beginning: enough to find it."""
+    return location if len(location) <= _LINE_CHARS else location[: _LINE_CHARS - 1] + "…"
 
 
 def traffic_table(traffic: Sequence[Traffic]) -> Table:
@@ -128,6 +137,16 @@ def traffic_table(traffic: Sequence[Traffic]) -> Table:
             fmt.size(each.declared_bytes),
             Text(each.reason, style="dim"),
         )
+    return table
+
+
+def plain_count_table(bound: Bound, plain: PlainCount) -> Table:
+    """The plain published count beside the demanded work."""
+    table = _plain_table(("", False), ("all work, all tensors once", True), ("demanded", True))
+    flops = sum(bound.matrix_flops.values())
+    moved = bound.dram_read_bytes + bound.dram_write_bytes
+    table.add_row("matrix", fmt.amount(plain.matrix_flops, "FLOP"), fmt.amount(flops, "FLOP"))
+    table.add_row("DRAM", fmt.size(plain.dram_bytes), fmt.size(moved))
     return table
 
 

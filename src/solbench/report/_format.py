@@ -52,13 +52,14 @@ def score(value: float | None) -> str:
 
 
 def amount(value: float, unit: str) -> str:
-    """A count with a decimal prefix: ``1.23 GFLOP``; bytes in binary units."""
+    """A count with a decimal prefix: ``1.23 GFLOP``; whole below 1000; bytes in binary units."""
     if unit in ("B", "byte", "bytes"):
         return size(value)
     for scale, prefix in _PREFIXES:
         if value >= scale:
             return f"{significant(value / scale)} {prefix}{unit}"
-    return f"{significant(value)} {unit}"
+    shown = f"{value:.0f}" if value == int(value) else significant(value)
+    return f"{shown} {unit}"
 
 
 def size(byte_count: float) -> str:
