@@ -90,7 +90,9 @@ class Jailed:
     layout: Layout
     slots: list[tuple[Memory, Memory]]
 
-    def do(self, command: Command, *, first: int = 0, count: int = 1, wait_s: float = _WAIT_S) -> Reply:
+    def do(
+        self, command: Command, *, first: int = 0, count: int = 1, wait_s: float = _WAIT_S
+    ) -> Reply:
         sequence = self.worker.command(command, first=first, count=count)
         return self.worker.wait(sequence, wait_s)
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 import torch
+from tests.jail.conftest import Spawn, layout_of
 
 from solbench.jail import Command, Limits, ScalarField, Status
-from tests.jail.conftest import Spawn, layout_of
 
 IN_PLACE = layout_of(
     [("x", (3, 5), "float32"), ScalarField("k", 2.5), ("n", (4,), "int64")],
@@ -17,7 +17,9 @@ IN_PLACE = layout_of(
 
 def test_an_in_place_solution_reads_fresh_inputs_on_every_slot(spawn: Spawn) -> None:
     jailed = spawn(
-        "def run(x, k, n, a, b):\n    a.copy_(x * k)\n    b.copy_(n + 1)\n", layout=IN_PLACE, in_place=True
+        "def run(x, k, n, a, b):\n    a.copy_(x * k)\n    b.copy_(n + 1)\n",
+        layout=IN_PLACE,
+        in_place=True,
     )
     assert jailed.seal().ok
     for turn in range(4):

@@ -78,33 +78,53 @@ def namespace(pid: int | str, kind: str) -> str:
         return ""
 
 
+def _numbers() -> list[int]:
+    return [int(name) for name in os.listdir("/proc") if name.isdigit()]  # noqa: PTH208 - hot
+
+
 def parents() -> dict[int, int]:
     """Process → parent, zombies left out."""
     found: dict[int, int] = {}
-    for name in os.listdir("/proc"):  # noqa: PTH208 - hot
-        if name.isdigit():
-            with contextlib.suppress(OSError, ValueError):
-                state, parent = _stat(f"/proc/{name}/stat")
-                if state not in "ZX":
-                    found[int(name)] = parent
+    for process in _numbers():
+        with contextlib.suppress(OSError, ValueError):
+            state, parent = _stat(f"/proc/{process}/stat")
+            if state not in "ZX":
+                found[process] = parent
     return found
+
+
+def children(pid: int) -> set[int]:
+    """Living children. One small file where the kernel offers it, else a walk over everything."""
+    try:
+        text = "".join(path.read_text() for path in Path(f"/proc/{pid}/task").glob("*/children"))
+    except OSError:
+        return set()
+    if text or Path(f"/proc/{pid}/task/{pid}/children").exists():
+        return {int(word) for word in text.split() if _alive(int(word))}
+    return {child for child, parent in parents().items() if parent == pid}
+
+
+def _alive(pid: int) -> bool:
+    try:
+        return _stat(f"/proc/{pid}/stat")[0] not in "ZX"
+    except OSError:
+        return False
 
 
 def descendants(pid: int, user_namespace: str) -> set[int]:
-    """What a process has started: its tree, and whatever shares its user namespace.
+    """What a process has started: whatever shares its user namespace, which no child can leave.
 
-    An orphan has left the tree but not the namespace. ``user_namespace`` is ``""`` where the process
-    has none of its own.
+    An orphan has left the tree but not the namespace. Where the process has none of its own
+    (``""``), it is its tree, and orphans get away.
     """
+    if user_namespace:
+        return {
+            process
+            for process in _numbers()
+            if process != pid and namespace(process, "user") == user_namespace and _alive(process)
+        }
     known = parents()
-    found: set[int] = set()
-    for process in known:
-        if process == pid:
-            continue
-        shares = bool(user_namespace) and namespace(process, "user") == user_namespace
-        if shares or _has_ancestor(process, pid, known):
-            found.add(process)
-    return found
+    return {process for process in known if _has_ancestor(process, pid, known)}
 
 
 def _has_ancestor(process: int, ancestor: int, known: dict[int, int]) -> bool:
@@ -130,6 +150,8 @@ def end_all(find: Callable[[], set[int]]) -> bool:
     for _ in range(_STABLE_ROUNDS):
         new = find() - stopped
         if not new:
+            if not stopped:
+                return True
             break
         for pid in new:
             send(pid, signal.SIGSTOP)

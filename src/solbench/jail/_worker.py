@@ -65,6 +65,8 @@ class JailedWorker:
         self._sequence = 0
         self._command = 0
         self._sealed = False
+        self._clean = False
+        """Seen to be sealed and alone: it cannot have started anything since."""
         self._end: Reply | None = None
         self._next_memory_ns = 0
         self._next_tree_ns = 0
@@ -130,6 +132,7 @@ class JailedWorker:
         if self._command == Command.SEAL and status == Status.OK:
             self._sealed = True
             _processes.end_all(self._descendants)
+            self._clean = self.walls().sealed
         return Reply("done", status, "" if known else f"status {value} does not exist", seen_ns)
 
     def _housekeep(self, now: int, sequence: int) -> Reply | None:
@@ -262,7 +265,8 @@ class JailedWorker:
             return
         self._signal(signal.SIGKILL)
         self._poll.poll(int(_EXIT_S * 1000))
-        _processes.end_all(self._leftovers)
+        if not self._clean:
+            _processes.end_all(self._leftovers)
         if self._end is None:
             self._end = Reply("died", detail="killed by the judge", seen_ns=time.perf_counter_ns())
         self._drain_log()

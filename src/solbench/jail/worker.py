@@ -6,6 +6,7 @@ It holds no secret and decides nothing. Whatever the submission does to it, the 
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import errno
 import importlib
 import mmap
@@ -21,7 +22,7 @@ import torch
 from solbench.jail._load import Entry, Rejected, load
 from solbench.jail._types import WorkerPlan
 from solbench.jail.protocol import CLAIM_COUNT, PAGE_BYTES, Command, Field, Status
-from solbench.jail.walls import raise_seal
+from solbench.jail.walls import map_fixed, raise_seal
 
 _IDLE_LOOKS = 20_000
 """About 2 ms of looking at the page before the first nap."""
@@ -46,7 +47,11 @@ class Page:
     """The shared integers, seen from the worker."""
 
     def __init__(self, fd: int) -> None:
-        self.fields = memoryview(mmap.mmap(fd, PAGE_BYTES)).cast("q")
+        # Not ``mmap.mmap``: that would keep a descriptor of the page open.
+        address = map_fixed(0, PAGE_BYTES, fd, mmap.MAP_SHARED)
+        self.fields = (
+            memoryview((ctypes.c_char * PAGE_BYTES).from_address(address)).cast("B").cast("q")
+        )
 
     def claim(self, call: int, nanoseconds: int) -> None:
         self.fields[Field.CLAIMS + call % CLAIM_COUNT] = nanoseconds
@@ -65,7 +70,7 @@ class Page:
 
 def device_class(plan: WorkerPlan) -> type[Any]:
     """The device's class. Its module is imported while files can still be read."""
-    kind = "cuda" if plan.device.startswith("cuda") else "cpu"
+    kind = plan.device.partition(":")[0]
     module = importlib.import_module(f"solbench.jail.worker_{kind}")
     found: type[Any] = module.DEVICE
     return found

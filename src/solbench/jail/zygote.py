@@ -107,10 +107,8 @@ class _Zygote:
         alive = {_processes.namespace(pid, "user") for pid in self._workers} - {own, ""}
         return {
             pid
-            for pid, parent in _processes.parents().items()
-            if parent == os.getpid()
-            and pid not in self._workers
-            and _processes.namespace(pid, "user") not in alive
+            for pid in _processes.children(os.getpid())
+            if pid not in self._workers and _processes.namespace(pid, "user") not in alive
         }
 
     def end(self) -> None:
