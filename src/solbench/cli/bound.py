@@ -11,6 +11,7 @@ import typer
 from solbench.cli import _console
 from solbench.cli._app import app
 from solbench.cli._options import Hardware, Json, OutFile
+from solbench.errors import InputError
 
 if TYPE_CHECKING:
     from solbench.bound import Bound
@@ -41,6 +42,9 @@ def bound_command(
     ] = None,
     json_lines: Json = False,
     out: OutFile = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Skip workloads that --out holds for this hardware.")
+    ] = False,
 ) -> None:
     """Derive the speed-of-light bound of every workload.
 
@@ -49,6 +53,8 @@ def bound_command(
 
     Example: solbench bound examples --hardware h200
     """
+    if resume and out is None:
+        raise InputError("there is no file to resume from", key="--resume", remedy="Give --out.")
     from solbench.bound import bound_lines, bound_record
     from solbench.cli._hardware import resolve_hardware
 

@@ -24,18 +24,19 @@ def bound_table(bounds: Sequence[Bound]) -> Table:
     table.add_column("workload", no_wrap=True)
     table.add_column("T_SOL", justify="right", no_wrap=True)
     table.add_column("binds", no_wrap=True)
-    table.add_column("matrix", justify="right")
+    table.add_column("matrix FLOP", justify="right", no_wrap=True)
     table.add_column("read", justify="right", no_wrap=True)
     table.add_column("write", justify="right", no_wrap=True)
+    above = ""
     for bound in bounds:
-        table.add_row(*_row(bound))
+        table.add_row(Text("" if bound.problem == above else bound.problem), *_cells(bound))
+        above = bound.problem
     return table
 
 
-def _row(bound: Bound) -> list[RenderableType]:
+def _cells(bound: Bound) -> list[RenderableType]:
     known = bound.error is None
     return [
-        Text(bound.problem),
         Text(fmt.short_uuid(bound.workload)),
         Text(fmt.duration(bound.t_sol_ms), style="bold") if bound.complete else Text("✗", "red"),
         bound.binding or fmt.ABSENT,
@@ -46,13 +47,13 @@ def _row(bound: Bound) -> list[RenderableType]:
 
 
 def _matrix(flops: dict[str, int]) -> str:
-    return "\n".join(f"{fmt.amount(n, 'FLOP')} {kind}" for kind, n in flops.items()) or fmt.ABSENT
+    return "\n".join(f"{fmt.amount(n, '')} {kind}" for kind, n in flops.items() if n) or fmt.ABSENT
 
 
 def bound_report(bounds: Sequence[Bound]) -> Group:
     """Table, the reasons of what is missing, and the assumptions, each once."""
     if not bounds:
-        return Group(Text("no program found", style="yellow"))
+        return Group(Text("nothing to derive: every workload is in the file", style="yellow"))
     complete = sum(bound.complete for bound in bounds)
     parts: list[RenderableType] = [_title(bounds[0]), bound_table(bounds)]
     style = "green" if complete == len(bounds) else "red"

@@ -86,6 +86,15 @@ def _title(traces: Sequence[Trace]) -> Text:
     )
 
 
+def priced_on(trace: Trace) -> str:
+    """``, bound of h200``; on ``cpu`` with the reminder that its peaks are measured ones."""
+    bound = trace.solbench.bound if trace.solbench else None
+    name = (bound or {}).get("hardware")
+    if not name:
+        return ""
+    return f", bound of {name}" + (" (measured peaks: an estimate)" if name == "cpu" else "")
+
+
 def summary_text(summary: Summary) -> Text:
     """The closing line of one evaluation."""
     style = "green" if summary.passed == summary.workloads else "red"
