@@ -1,6 +1,7 @@
 """The bound: a reference program becomes a graph, the graph a demand, the demand a time on a device."""
 
 from solbench.bound._analyse import analyse
+from solbench.bound._batch import Found, bound_lines, bound_record, find_programs
 from solbench.bound._derive import derive_bound
 from solbench.bound._explain import PlainCount, formulas, plain_count
 from solbench.bound._price import Priced, price
@@ -17,6 +18,7 @@ from solbench.bound.capture import capture
 __all__ = [
     "Bound",
     "Demand",
+    "Found",
     "NodeCost",
     "PlainCount",
     "Priced",
@@ -25,8 +27,11 @@ __all__ = [
     "Term",
     "Traffic",
     "analyse",
+    "bound_lines",
+    "bound_record",
     "capture",
     "derive_bound",
+    "find_programs",
     "formulas",
     "function_program",
     "module_program",

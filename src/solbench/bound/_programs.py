@@ -16,7 +16,7 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import _disable_current_modes
 
-from solbench.errors import CaptureError, InputError
+from solbench.errors import CaptureError, InputError, SpecError
 from solbench.spec import (
     Problem,
     SafetensorsInput,
@@ -85,8 +85,16 @@ def problem_program(problem: Problem, workload: Workload) -> Program:
         load=load,
         output_names=tuple(problem.definition.outputs),
         dict_outputs=True,
-        input_bytes=sum(layout.nbytes for layout in input_layout(problem, workload)),
+        input_bytes=_input_bytes(problem, workload),
     )
+
+
+def _input_bytes(problem: Problem, workload: Workload) -> int | None:
+    try:
+        return sum(layout.nbytes for layout in input_layout(problem, workload))
+    except SpecError:
+        # Making the inputs will say so, as the failure of this workload only.
+        return None
 
 
 def _made_inputs(problem: Problem, workload: Workload, seed: int) -> dict[str, Any]:
