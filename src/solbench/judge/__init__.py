@@ -3,11 +3,13 @@
 from solbench.judge._device import Arena, Device, Passage, Run, open_device
 from solbench.judge._reference import reference_solution
 from solbench.judge._session import EvaluationResult, Judge, Mode, evaluate
-from solbench.judge._statistics import Interval, StopRule, median_interval
+from solbench.judge._statistics import BUDGETS, Budget, Interval, StopRule, median_interval
 from solbench.judge._verdicts import Failure
 
 __all__ = [
+    "BUDGETS",
     "Arena",
+    "Budget",
     "Device",
     "EvaluationResult",
     "Failure",

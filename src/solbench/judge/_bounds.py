@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from solbench.bound import Bound, bound_record, derive_bound
+from solbench.bound import Bound, derive_bound
 from solbench.errors import InputError
 from solbench.spec import Problem, Workload, workload_digest
 
@@ -28,6 +28,8 @@ class BoundOrNote:
 
     def record(self) -> dict[str, Any] | None:
         """The bound as its command line prints it."""
+        from solbench.bound import bound_record
+
         return bound_record(self.bound) if self.bound is not None else None
 
 

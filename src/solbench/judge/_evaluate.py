@@ -17,8 +17,8 @@ from solbench.judge._oracle import Oracle
 from solbench.judge._reference import reference_solution
 from solbench.judge._runner import Runner, limits_for
 from solbench.judge._seeds import SeedBook
-from solbench.judge._session import EvaluationResult, Judge, Mode
-from solbench.judge._statistics import StopRule
+from solbench.judge._session import EvaluationResult, Judge
+from solbench.judge._statistics import Budget
 from solbench.judge._traces import WorkloadResult, make_trace, score_of, solbench_version
 from solbench.judge._verdicts import Failure, failure_of_outputs
 from solbench.score import ScoreResult, problem_score
@@ -34,17 +34,6 @@ from solbench.spec import (
     workload_digest,
 )
 
-# ``reward`` answers within about a second a workload; ``rank`` spends its time on three workers.
-_RULES: dict[Mode, StopRule] = {
-    "reward": StopRule(seconds=1.0),
-    "rank": StopRule(least=30, seconds=2.0),
-}
-_REFERENCE_RULES: dict[Mode, StopRule] = {
-    "reward": StopRule(minimum=10, least=10, relative=0.01, maximum=50),
-    "rank": StopRule(least=30, seconds=6.0),
-}
-_WORKERS: dict[Mode, int] = {"reward": 1, "rank": 3}
-
 
 @dataclass(frozen=True, slots=True)
 class Request:
@@ -54,7 +43,7 @@ class Request:
     solution: Solution
     workloads: tuple[Workload, ...]
     hardware: str
-    mode: Mode
+    budget: Budget
     require_jail: bool
     limits: Limits | None
     on_trace: Callable[[Trace], None] | None
@@ -114,7 +103,7 @@ class EvaluationRun:
         if not open_cases:
             return
         self._start_runners(open_cases)
-        workers = _WORKERS[self._request.mode]
+        workers = self._request.budget.workers
         for number in range(workers):
             self._one_pass(open_cases, last=number == workers - 1)
 
@@ -220,8 +209,8 @@ class EvaluationRun:
         if not measured.samples:
             measured.reference_samples = list(self._judge.reference_samples.get(key, ()))
         try:
-            mode = self._request.mode
-            bench.measure(measured, _RULES[mode], _REFERENCE_RULES[mode])
+            budget = self._request.budget
+            bench.measure(measured, budget.rule, budget.reference_rule)
         except ReferenceFailed as error:
             case.failure = Failure("INVALID_REFERENCE", str(error), "compare")
             return

@@ -8,15 +8,12 @@ import torch
 
 from solbench.errors import JailError
 from solbench.jail import Limits, Zygote
-from solbench.judge._device import Device, Passage, Run
+from solbench.judge._device import Device, Run
 from solbench.judge._layouts import plan_layout
 from solbench.judge._runner import Runner
-from solbench.judge._statistics import median_interval
 from solbench.spec import Solution, SolutionSpec, SourceFile
 
 _ROUNDS = 25
-_LEAST = 6
-"""So many are kept even when something else has the processor: fewer give no interval."""
 _SLOTS = 16
 
 EMPTY_SOLUTION = Solution(
@@ -52,9 +49,9 @@ NO_FLOOR = TimerFloor(0.0, 0.0)
 def fit_floor(single_ms: list[float], batch_ms: list[float], count: int) -> TimerFloor:
     """From times of runs of one call and of ``count`` calls.
 
-    The low end of each median's interval is taken: to subtract too little errs on the safe side.
+    The least of each is taken: to subtract too little errs on the safe side, also on a busy machine.
     """
-    single, batch = median_interval(single_ms).low, median_interval(batch_ms).low
+    single, batch = min(single_ms), min(batch_ms)
     call = max(0.0, (batch - single) / (count - 1))
     return TimerFloor(run_ms=max(0.0, single - call), call_ms=call)
 
@@ -81,16 +78,14 @@ def measure_floor(zygote: Zygote, device: Device) -> TimerFloor:
         times: dict[int, list[float]] = {1: [], _SLOTS: []}
         for _ in range(_ROUNDS):
             for count, samples in times.items():
-                passage = _one_run(runner, device, Run(0, 0, count))
-                if not passage.disturbed or len(samples) < _LEAST:
-                    samples.append(passage.elapsed_ms)
+                samples.append(_one_run(runner, device, Run(0, 0, count)))
         return fit_floor(times[1], times[_SLOTS], _SLOTS)
     finally:
         runner.stop()
         arena.close()
 
 
-def _one_run(runner: Runner, device: Device, run: Run) -> Passage:
+def _one_run(runner: Runner, device: Device, run: Run) -> float:
     worker, arena, timeout_s = runner.worker, runner.arenas[0], runner.limits.call_s
     assert worker is not None
     reply = device.hold(worker, arena, run, timeout_s)
@@ -100,4 +95,4 @@ def _one_run(runner: Runner, device: Device, run: Run) -> Passage:
     passage = device.release(worker, arena, run, timeout_s)
     if not passage.reply.ok:
         raise JailError(f"the empty solution failed: {passage.reply.kind} {passage.reply.detail}")
-    return passage
+    return passage.elapsed_ms

@@ -4,7 +4,7 @@ to."""
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from solbench.errors import JailError
@@ -76,9 +76,11 @@ class Bench:
         if into.failure is not None:
             return
         into.floor_ms = self.floor.share_ms(batch)
-        first = len(into.samples)
+        first, disturbed = len(into.samples), len(into.disturbed_samples)
         turn = 0
-        while not self._done(into, rule, first, watch.elapsed_s):
+        while not _done(
+            rule, into.samples[first:], into.disturbed_samples[disturbed:], watch.elapsed_s
+        ):
             with_reference = (
                 not reference_rule.done(into.reference_samples, watch.elapsed_s)
                 or turn % DRIFT_EVERY == 0
@@ -89,14 +91,6 @@ class Bench:
             turn += 1
         _settle_disturbed(into, rule)
         _flag_noise(into, rule)
-
-    @staticmethod
-    def _done(into: Measurement, rule: StopRule, first: int, elapsed_s: float) -> bool:
-        """The rule's word on undisturbed samples; on a busy machine patience ends it with what there is."""
-        fresh = into.samples[first:]
-        total = len(fresh) + len(into.disturbed_samples)
-        crowded = elapsed_s >= _CROWDED * rule.seconds and total >= rule.least
-        return crowded or rule.done(fresh, elapsed_s)
 
     def _warm_up(self, into: Measurement) -> int:
         """Poisoned and plain calls, checked but not counted. Returns how many calls a run holds."""
@@ -200,6 +194,15 @@ def _worse(one: GateResult, other: GateResult) -> GateResult:
     if not other.passed:
         return other
     return other if other.max_absolute_error > one.max_absolute_error else one
+
+
+def _done(
+    rule: StopRule, samples: Sequence[float], disturbed: Sequence[float], elapsed_s: float
+) -> bool:
+    """The rule's word on undisturbed samples; a busy machine is given up after a while."""
+    total = len(samples) + len(disturbed)
+    crowded = elapsed_s >= _CROWDED * rule.seconds and total >= rule.least
+    return crowded or rule.done(samples, elapsed_s)
 
 
 def _settle_disturbed(into: Measurement, rule: StopRule) -> None:

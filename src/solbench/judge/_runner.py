@@ -4,6 +4,7 @@ death."""
 from __future__ import annotations
 
 import dataclasses
+import time
 from collections.abc import Iterable, Sequence
 
 from solbench.errors import JailError
@@ -11,8 +12,10 @@ from solbench.jail import Limits, Reply, Walls, Worker, WorkerPlan, Zygote
 from solbench.jail.protocol import Artifact, Command
 from solbench.judge._device import Arena, Device
 from solbench.judge._layouts import total_bytes
+from solbench.judge._statistics import Stopwatch
 from solbench.judge._verdicts import Failure, failure_of
 
+MEET_SLOTS_S = 1.0
 WORKER_BYTES_PER_BUFFER_BYTE = 4
 """Private copies of inputs, and temporaries of an eager program."""
 
@@ -102,9 +105,18 @@ class Runner:
         return self._seal(layouts)
 
     def _meet(self, layout: int) -> Failure | None:
-        count = self.arenas[layout].layout.slots
-        reply = self._command(Command.MEET, self.limits.meet_s, layout=layout, count=count)
-        return failure_of(reply, "prepare")
+        """One call that may compile, then one on every other slot, so that graphs know their addresses.
+
+        A slow solution meets only as many slots as fit in the time: it has no use for the rest.
+        """
+        failure = failure_of(self._command(Command.MEET, self.limits.meet_s, layout), "prepare")
+        watch = Stopwatch(time.perf_counter)
+        for slot in range(1, self.arenas[layout].layout.slots):
+            if failure is not None or watch.elapsed_s > MEET_SLOTS_S:
+                break
+            reply = self._command(Command.RUN, self.limits.meet_s, layout, slot)
+            failure = failure_of(reply, "prepare")
+        return failure
 
     def _seal(self, layouts: Sequence[int]) -> Failure | None:
         failure = failure_of(self._command(Command.SEAL, self.limits.load_s), "seal")
@@ -120,10 +132,8 @@ class Runner:
         self.failures.update(dict.fromkeys(layouts, failure))
         return failure
 
-    def _command(
-        self, command: Command, timeout_s: float, layout: int = 0, count: int = 1
-    ) -> Reply:
+    def _command(self, command: Command, timeout_s: float, layout: int = 0, slot: int = 0) -> Reply:
         if self.worker is None:
             raise JailError("the worker is gone")
-        sequence = self.worker.command(command, layout=layout, count=count)
+        sequence = self.worker.command(command, layout=layout, first=slot, count=1)
         return self.worker.wait(sequence, timeout_s)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Literal, Self
 
 from solbench.jail import Limits, Zygote, start_zygote
+from solbench.judge._bounds import BoundBook
 from solbench.judge._device import Device, open_device
 from solbench.judge._floor import TimerFloor, measure_floor
+from solbench.judge._statistics import BUDGETS, Budget
 from solbench.score import ProblemScore
 from solbench.spec import Problem, Solution, Trace
 
@@ -44,10 +46,9 @@ class Judge:
     """Evaluates solutions on one device. A context manager; reuse it, since starting costs
     seconds."""
 
-    def __init__(self, device: str = "cpu") -> None:
+    def __init__(self, device: str = "cpu", *, budgets: Mapping[str, Budget] = BUDGETS) -> None:
         self.device: Device = open_device(device)
-        from solbench.judge._bounds import BoundBook
-
+        self._budgets = budgets
         self.bounds = BoundBook()
         self.reference_samples: dict[tuple[str, str], list[float]] = {}
         """Latencies of references already timed, by problem and workload digest."""
@@ -92,7 +93,7 @@ class Judge:
                 else (problem.workload(uuid) for uuid in workloads)
             ),
             hardware=hardware or self.device.hardware(),
-            mode=mode,
+            budget=self._budgets[mode],
             require_jail=require_jail,
             limits=limits,
             on_trace=on_trace,

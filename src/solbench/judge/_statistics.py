@@ -100,6 +100,26 @@ class StopRule:
         return self.precise(samples)
 
 
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """How long an evaluation measures each workload."""
+
+    rule: StopRule
+    reference_rule: StopRule
+    """When the reference's time is known well enough; it goes on now and then, to show drift."""
+    workers: int = 1
+    """Fresh workers, one after another, each under the whole rule."""
+
+
+# ``reward`` answers within about a second a workload; ``rank`` spends its time on three workers.
+BUDGETS: dict[str, Budget] = {
+    "reward": Budget(
+        StopRule(seconds=1.0), StopRule(minimum=10, least=10, relative=0.01, maximum=50)
+    ),
+    "rank": Budget(StopRule(least=30, seconds=2.0), StopRule(least=30, seconds=6.0), workers=3),
+}
+
+
 class Stopwatch:
     """Elapsed seconds of a clock that tests can replace."""
 
