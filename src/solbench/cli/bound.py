@@ -64,10 +64,11 @@ def bound_command(
         bar = stack.enter_context(_console.progress("deriving bounds", None))
         lines = bound_lines(
             paths,
-            hardware=resolve_hardware(hardware),
+            resolve_hardware(hardware),
             jobs=jobs,
             clock_mhz=clock_mhz,
             verify=verify,
+            out=out if resume else None,
         )
         for bound in lines:
             bounds.append(bound)
