@@ -52,6 +52,10 @@ class Calibration:
     """Least time of one tiny call (CPU) or between two tiny kernels of one stream (CUDA)."""
     seconds: float
     """What measuring took."""
+    quiet: bool = True
+    """Whether the machine had little else to do while the last measurement ran."""
+    runs: int = 1
+    """How many measurements the peaks are the best of."""
 
     @property
     def dram_bytes_per_s(self) -> float:
@@ -123,6 +127,7 @@ def merge_peaks(old: Calibration, new: Calibration) -> Calibration:
         "update_bytes_per_s": max(old.update_bytes_per_s, new.update_bytes_per_s),
         "l2_bytes_per_s": max(old.l2_bytes_per_s, new.l2_bytes_per_s),
         "launch_floor_us": min(old.launch_floor_us, new.launch_floor_us),
+        "runs": old.runs + new.runs,
         "matmul_flops_per_s": rates,
     }
     return Calibration(**merged)

@@ -17,7 +17,7 @@ class Hardware:
     matrix_flops_per_sm_per_clk: dict[str, float]
     """Tensor-core classes: fp64 tf32 bf16 fp16 fp8 nvfp4 int8."""
     simt_flops_per_sm_per_clk: dict[str, float]
-    """fp32 and fp64 of the ordinary cores."""
+    """fp32 and fp64 of the ordinary cores. A CPU has no others, so all its classes stand here."""
     clocks_mhz: dict[str, float]
     """``locked``, ``datasheet``, ``boost``, ``max``: those that the device's file gives."""
     default_clock: str
@@ -34,8 +34,6 @@ class Hardware:
     calibrated: bool = False
     """Peaks are measured here, not a datasheet's: T_SOL is then an estimate and no strict bound."""
     tensor_memory_bytes_per_sm: int = 0
-    one_unit: bool = False
-    """Matrix and SIMT rates belong to the same unit (a CPU's vector units): they never add."""
 
     @property
     def on_chip_bytes(self) -> int:

@@ -1,8 +1,8 @@
 """Peak bandwidths and matrix rates of one device, with torch's own kernels. Needs torch; import it where used.
 
 Every figure is the best of many repeats over several sizes. Disturbances only ever make a repeat slower, so
-the best is the truest, and still a floor: a better kernel than torch's may exceed it. On a CPU the smaller
-buffer is twice the last cache and is partly found there: the peak may come out a little too high for it.
+the best is the truest, and still a floor: a better kernel than torch's may exceed it. A small part of each
+streamed buffer is found in the last cache, so a bandwidth may also come out a little above the memory's own.
 """
 
 from __future__ import annotations
