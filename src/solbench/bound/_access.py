@@ -266,12 +266,12 @@ def rank_reps(axes: Axes, reps: Sequence[Rep], shape: Shape, ranks: Shape) -> li
     """Along each rank, which iterations read equal slices of the operand."""
     result: list[Rep] = [CONST] * len(ranks)
     for axis, rep, size in zip(axes, reps, shape, strict=True):
-        if isinstance(axis, Taps):
+        if isinstance(axis, Along) and rep is None:
+            result[axis.rank] = None  # most operands: no two slices known to be equal
+        elif isinstance(axis, Taps):
             result[axis.rank] = result[axis.tap] = None
         elif isinstance(axis, Along) and axis.identity and size == ranks[axis.rank]:
             result[axis.rank] = _reps.pair([result[axis.rank], rep], size)
-        elif isinstance(axis, Along) and rep is None:
-            result[axis.rank] = None
         elif isinstance(axis, Along | Table):
             # positions outside the tensor are never read: the operand's box excludes them
             table = np.clip(axis_table(axis, ranks[axis.rank]), 0, max(size - 1, 0))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from solbench.bound import _attainable, _region, _storage
+from solbench.bound import _attainable, _storage
 from solbench.bound._chains import chain_savings
 from solbench.bound._demand import Demanded, StepCost, demand, output_region
 from solbench.bound._lift import LiftedGraph, lift
@@ -105,9 +105,7 @@ def _writes(lifted: LiftedGraph) -> list[Traffic]:
     storages: dict[int, list[tuple[str, Value, Region]]] = {}
     for name, value_id in lifted.graph.outputs:
         value = lifted.values[value_id]
-        region = output_region(lifted, name, lifted.resolve(value_id))
-        if region.shape != value.shape:
-            region = _region.full(value.shape)
+        region = output_region(lifted, name, value_id)
         storages.setdefault(value.storage, []).append((name, value, region))
     rows = []
     for items in storages.values():

@@ -54,7 +54,10 @@ def demand(lifted: LiftedGraph) -> Demanded:
     result = Demanded()
     for name, value in lifted.graph.outputs:
         resolved = lifted.resolve(value)
-        result.want(resolved, output_region(lifted, name, resolved))
+        result.want(resolved, output_region(lifted, name, value))
+    for value in lifted.decisions:
+        resolved = lifted.resolve(value)
+        result.want(resolved, _region.full(lifted.values[resolved].shape))
     constants = lifted.graph.constants
     for step in reversed(lifted.steps):
         item = step.lifted
@@ -72,17 +75,22 @@ def demand(lifted: LiftedGraph) -> Demanded:
     return result
 
 
-def output_region(lifted: LiftedGraph, name: str, value: int) -> Region:
-    """Elements of an output that must be written: for a mutated input, those that may have changed."""
-    shape = lifted.values[value].shape
+def output_region(lifted: LiftedGraph, name: str, value_id: int) -> Region:
+    """Elements of an output that must be written.
+
+    All of them, but for an input that was updated in place (listed as ``input:NAME``, or returned): only those
+    that may have changed.
+    """
+    value = lifted.values[value_id]
+    facts = lifted.facts.get(lifted.resolve(value_id))
+    if facts is None or facts.changed is None or facts.base is None:
+        return _region.full(value.shape)
+    source = lifted.graph.inputs.get(name.removeprefix("input:"))
     if name.startswith("input:"):
-        source = lifted.graph.inputs.get(name.removeprefix("input:"))
-        facts = lifted.facts.get(value)
-        if facts is None or facts.changed is None or source is None:
-            return _region.full(shape)
-        if facts.base == lifted.resolve(source):
-            return facts.changed
-    return _region.full(shape)
+        in_place = source is not None and facts.base == lifted.resolve(source)
+    else:
+        in_place = lifted.values[facts.base].storage == value.storage and not facts.changed.is_empty
+    return facts.changed if in_place else _region.full(value.shape)
 
 
 def _needed(value: int, lifted: LiftedGraph, result: Demanded) -> Region:

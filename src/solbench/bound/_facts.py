@@ -60,10 +60,10 @@ def _reshaped_pin(pin: Pin | None, source: Shape, target: Shape) -> Pin | None:
 
 def rank_reps(node: Map, values: Values, facts: Known) -> list[Rep]:
     """Along each rank, which iterations compute equal slices."""
-    result: list[Rep] = [CONST] * len(node.ranks)
-    for operand in node.operands:
-        own = operand_reps(operand, node.ranks, values, facts)
-        result = [_reps.pair([a, b], n) for a, b, n in zip(result, own, node.ranks, strict=True)]
+    owns = [operand_reps(o, node.ranks, values, facts) for o in node.operands]
+    result: list[Rep] = [
+        _reps.pair([own[rank] for own in owns], size) for rank, size in enumerate(node.ranks)
+    ]
     for rank in node.coupled:
         result[rank] = None
     return result

@@ -38,6 +38,8 @@ class LiftedGraph:
     maker: dict[int, Map | Reshape] = field(default_factory=dict)
     unknown: dict[str, str] = field(default_factory=dict)
     """Op without a rule → where it is first called."""
+    decisions: list[int] = field(default_factory=list)
+    """Values that the program itself looked at (``.item()``): a kernel must read them too."""
     data: set[int] = field(default_factory=set)
     """Values whose contents are data and not structure, although they may be known."""
     opaque: dict[int, tuple[str, str]] = field(default_factory=dict)
@@ -57,6 +59,10 @@ class LiftedGraph:
                 return source[value]
         return None
 
+    def structure(self, value: int) -> torch.Tensor | None:
+        """Known contents that say which work is needed."""
+        return None if value in self.data else self.content(value)
+
 
 def lift(graph: Graph) -> LiftedGraph:
     """Lift a captured graph."""
@@ -66,6 +72,9 @@ def lift(graph: Graph) -> LiftedGraph:
         result.facts[value] = _of_constant(result, value)
     seen: dict[object, tuple[int, ...]] = {}
     for node in graph.nodes:
+        if not any(True for _ in node.results()):
+            result.decisions += node.refs()
+            continue
         key = _call_key(node, result)
         if key is not None and key in seen:
             result.stands_for.update(
@@ -103,14 +112,27 @@ def _place_inputs(result: LiftedGraph) -> None:
 def _is_mask(value: Value, content: torch.Tensor | None) -> bool:
     """Whether an input's contents say which work is needed: booleans, or wide integers of 0 and 1.
 
-    Other integers are indices (rules ask for them by name) or quantised data, whose zeros are chance.
+    Other integers are indices (rules ask for them by name) or quantised data, whose zeros are chance; so are
+    masks without structure.
     """
     if content is None or content.numel() > _sets.DENSE_LIMIT:
         return False
     if value.dtype is torch.bool:
-        return True
+        return _in_runs(content)
     wide = value.dtype in (torch.int32, torch.int64)
-    return wide and bool(((content == 0) | (content == 1)).all())
+    return wide and bool(((content == 0) | (content == 1)).all()) and _in_runs(content == 1)
+
+
+def _in_runs(mask: torch.Tensor) -> bool:
+    """Whether a mask has structure: few runs of true positions a row (causal, window, padding, blocks).
+
+    A random mask saves no traffic: the elements that it leaves out are scattered over every line of memory.
+    """
+    if mask.dim() == 0 or mask.numel() == 0:
+        return True
+    rows = mask.reshape(-1, mask.shape[-1])
+    starts = int(rows[:, 0].sum()) + int((rows[:, 1:] & ~rows[:, :-1]).sum())
+    return starts <= rows.shape[0] * max(1.0, rows.shape[1] / 16)
 
 
 def _strided(value: Value) -> tuple[Rep, ...]:
@@ -150,13 +172,21 @@ def _freeze(argument: Any, result: LiftedGraph) -> object:
     return argument
 
 
+def _call(node: Node, result: LiftedGraph) -> Call:
+    return Call(
+        node, result.values, result.content, result.structure, result.resolve, result.maker,
+        result.shared,
+    )  # fmt: skip
+
+
 def _lift_call(node: Node, result: LiftedGraph) -> None:
     result.data.update(_data_results(node, result))
     rule = find(node.op)
-    call = Call(node, result.values, result.content, result.resolve, result.maker, result.shared)
+    call = _call(node, result)
     try:
         lifted: Iterable[Lifted] = () if rule is None else list(rule(call))
-    except MissingRule:
+    except (MissingRule, ArithmeticError, LookupError, TypeError, ValueError):
+        # a rule that fails on unforeseen arguments must not stop the others: the op counts as unknown
         rule, lifted = None, ()
     if rule is None:
         _unknown(node, result)
@@ -170,7 +200,7 @@ def _data_results(node: Node, result: LiftedGraph) -> Iterable[int]:
     """Results that are data because an operand is; the truth values of a comparison are structure."""
     if not any(result.resolve(r) in result.data for r in node.refs()):
         return ()
-    return [o for o in node.results() if result.values[o].dtype is not torch.bool]
+    return [o for o in node.results() if not _is_mask(result.values[o], result.content(o))]
 
 
 def _unknown(node: Node, result: LiftedGraph) -> None:
@@ -178,7 +208,7 @@ def _unknown(node: Node, result: LiftedGraph) -> None:
         value = result.values[out]
         result.facts[out] = Facts(_precision.of_dtype(value.dtype), (None,) * len(value.shape))
         result.opaque[out] = (node.op, node.location)
-    call = Call(node, result.values, result.content, result.resolve, result.maker, result.shared)
+    call = _call(node, result)
     step = call.everything()
     result.steps.append(Step(step, node))
     for out in node.results():
@@ -209,7 +239,7 @@ def _refine(value_id: int, result: LiftedGraph) -> None:
     if not (content.is_floating_point() or content.dtype is torch.bool):
         return
     facts = result.facts[value_id]
-    pin = facts.pin if facts.pin is not None else _pins.of_content(content)
+    pin = _pins.of_content(content) or facts.pin
     result.facts[value_id] = Facts(
         _precision.of_content(content), facts.same, pin, facts.scaled, facts.base, facts.changed
     )

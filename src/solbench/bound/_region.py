@@ -121,7 +121,10 @@ class Region:
 
     @property
     def is_full(self) -> bool:
-        return len(self.boxes) == 1 and _is_full_box(self.boxes[0], self.shape)
+        if len(self.boxes) != 1:
+            return False
+        box = self.boxes[0]
+        return box is full_box(self.shape) or _is_full_box(box, self.shape)
 
     def count(self, weights: Mapping[int, NDArray[Any]] | None = None) -> int:
         """Number of positions; with weights per dimension, the sum of their products."""
@@ -143,7 +146,7 @@ class Region:
 
 
 def _is_full_box(box: Box, shape: Shape) -> bool:
-    return not box.joints and all(len(s) == n for s, n in zip(box.sets, shape, strict=True))
+    return not box.joints and tuple(map(len, box.sets)) == shape
 
 
 def _subtract(own: Box, box: Box, shape: Shape) -> list[Box]:

@@ -51,8 +51,9 @@ def is_const(rep: Rep, size: int) -> bool:
 
 def pair(reps: Sequence[Rep], size: int) -> Rep:
     """Classes of a function of several operands: equal where all of them are equal."""
-    if any(r is None for r in reps):
-        return None
+    for rep in reps:
+        if rep is None:
+            return None
     arrays = [r for r in reps if r is not None and not isinstance(r, str)]
     if not arrays:
         return CONST

@@ -64,6 +64,8 @@ class Call:
     """All values; temporaries are added."""
     contents: Callable[[int], torch.Tensor | None]
     """Known contents of a value."""
+    structure: Callable[[int], torch.Tensor | None]
+    """Known contents, unless they are data (a random mask, quantised weights)."""
     resolve: Callable[[int], int]
     """Value id → the id that stands for it (identical values are one)."""
     maker: dict[int, Map | Reshape]
@@ -121,6 +123,10 @@ class Call:
     def known(self, argument: str | Ref) -> torch.Tensor | None:
         """Contents of a tensor argument, if known."""
         return self.contents(self.id(argument))
+
+    def mask(self, argument: str | Ref) -> torch.Tensor | None:
+        """Contents of a mask, if they are known and have structure."""
+        return self.structure(self.id(argument))
 
     def number(self, argument: str) -> float | None:
         """A scalar argument, or a known one-element tensor; ``None`` if not known."""

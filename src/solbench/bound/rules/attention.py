@@ -97,7 +97,7 @@ def _mask(call: Call, raw: int, out: int, shape: Shape, mask: str | None, causal
 
 def _known_mask(call: Call, mask: str, shape: Shape) -> Box | None:
     """Where a known mask lets scores through; ``None`` if nothing is known."""
-    content = call.known(mask)
+    content = call.mask(mask)
     if content is None:
         return None
     allowed = content if content.dtype.is_floating_point is False else content > -1e4

@@ -171,7 +171,7 @@ def copy(call: Call) -> Iterable[Lifted]:
 
 def mask_box(call: Call, argument: str, *, inverted: bool = False) -> tuple[bool, Box | None]:
     """(known?, box of output positions where the mask is true; ``None``: nowhere)."""
-    content = call.known(argument)
+    content = call.mask(argument)
     if content is None:
         return False, None
     mask = content.bool().cpu().numpy()
