@@ -160,8 +160,13 @@ class _Child:
         return self._with_line(task, f"the process exited with status {status}")
 
     def _with_line(self, task: Task, what: str) -> str:
-        line = _last_line(self._log.read_text(errors="replace"), task)
-        return f"{line}: {what}" if line else what
+        log = self._log.read_text(errors="replace")
+        line = _last_line(log, task)
+        if line:
+            return f"{line}: {what}"
+        # Not the program's doing, perhaps: a child that could not start says why at the end.
+        said = log.strip().splitlines()
+        return f"{what}: {said[-1]}" if said else what
 
 
 def _last_line(trace: str, task: Task) -> str:
