@@ -5,12 +5,18 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 _STABLE_ROUNDS = 20
 """A process that forks in a loop is stopped after a few rounds; this bounds them."""
+
+
+_END_S = 5.0
+"""A killed process gives back its memory before it is gone."""
+_LOOK_AGAIN_S = 1e-3
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,10 +162,11 @@ def end_all(find: Callable[[], set[int]]) -> bool:
         for pid in new:
             send(pid, signal.SIGSTOP)
         stopped |= new
-    for _ in range(_STABLE_ROUNDS):
-        left = find()
-        if not left:
-            return True
+    deadline = time.monotonic() + _END_S
+    while left := find():
+        if time.monotonic() > deadline:
+            return False
         for pid in left:
             send(pid, signal.SIGKILL)
-    return not find()
+        time.sleep(_LOOK_AGAIN_S)
+    return True

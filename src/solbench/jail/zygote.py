@@ -173,6 +173,8 @@ def worker_environment(plan: WorkerPlan, scratch: str) -> Mapping[str, str]:
         "TRITON_HOME": scratch,
         "TORCHINDUCTOR_CACHE_DIR": f"{scratch}/inductor",
         "TORCHINDUCTOR_COMPILE_THREADS": "1",
+        # The processor's flags decide; a probe would have to start a Python, which no wall allows.
+        "TORCHINDUCTOR_VEC_ISA_OK": "1",
         "TORCH_EXTENSIONS_DIR": f"{scratch}/extensions",
         "CUDA_CACHE_PATH": f"{scratch}/cuda",
         "NUMBA_CACHE_DIR": f"{scratch}/numba",

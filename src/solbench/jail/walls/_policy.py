@@ -20,7 +20,8 @@ from solbench.jail.walls._landlock import READ, Access, AllowList
 
 _SYSTEM_READ = (
     "/lib", "/lib32", "/lib64", "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d",
-    "/etc/alternatives", "/proc/cpuinfo", "/proc/meminfo", "/proc/stat", "/proc/sys/vm",
+    "/etc/alternatives", "/etc/ssl/openssl.cnf", "/proc/cpuinfo", "/proc/meminfo", "/proc/stat",
+    "/proc/sys/vm",
     "/sys/devices/system", "/sys/kernel/mm/transparent_hugepage",
 )  # fmt: skip
 _SYSTEM_DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
@@ -33,7 +34,10 @@ _CUDA_DRIVER_FOLDERS = (
     "/usr/local/nvidia/lib64", "/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu",
     "/usr/lib64", "/usr/lib/wsl/lib", "/lib",
 )  # fmt: skip
-_COMPILERS = ("g++", "gcc", "c++", "cc", "ld", "as", "nvcc", "ldconfig", "/sbin/ldconfig")
+_COMPILERS = (
+    "g++", "gcc", "c++", "cc", "ld", "as", "nvcc", "ldconfig", "/sbin/ldconfig",
+    "openssl",  # torch.compile has it hash the headers that it precompiles
+)  # fmt: skip
 _COMPILER_PARTS = ("cc1plus", "cc1", "collect2", "lto1", "lto-wrapper", "as", "ld")
 _LOADERS = ("/lib64/ld-linux-x86-64.so.2", "/lib/ld-linux-aarch64.so.1")
 
