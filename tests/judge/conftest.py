@@ -99,7 +99,7 @@ class FakeDevice:
     def __init__(self) -> None:
         self.events: list[str] = []
         self.late_write = ""
-        self.disturbed: Iterator[bool] = itertools.repeat(False)
+        self.disturbed: Iterator[float] = itertools.repeat(0.0)
 
     def title(self) -> str:
         return "fake"
@@ -129,7 +129,7 @@ class FakeDevice:
             for slot in run.slots:
                 worker.solution(arena.input_views(slot), arena.outputs(slot))
         elapsed_ms = next(worker.milliseconds) * run.count
-        return Passage(reply, elapsed_ms, "crowd" if next(self.disturbed) else "", self.late_write)
+        return Passage(reply, elapsed_ms, next(self.disturbed), self.late_write)
 
     def readings(self) -> dict[str, float]:
         return {}

@@ -376,14 +376,6 @@ class TestHonestLookAlikes:
         assert not flags(result) & {"late_write", "out_of_bounds_write", "input_write"}
 
 
-def test_a_slower_solution_is_slower(judge, scale_problem):
-    problem = scale_problem()
-    slow = GOOD.replace("    torch", "    for _ in range(200): x * scale\n    torch")
-    quick = judge.evaluate(problem, solution(GOOD)).traces[0].solbench.timing
-    slower = judge.evaluate(problem, solution(slow)).traces[0].solbench.timing
-    assert slower.ci_low_ms > quick.ci_high_ms
-
-
 def test_relying_on_zeroed_outputs_is_flagged_and_passes(attempt):
     result = attempt("def run(x, scale, y):\n    y.add_(x * scale)\n")
     assert result.passed

@@ -6,6 +6,7 @@ from solbench.jail import Limits, Reply
 from solbench.jail.protocol import Command
 from solbench.judge._floor import NO_FLOOR, TimerFloor, fit_floor
 from solbench.judge._measure import Bench, Measurement
+from solbench.judge._samples import Series
 from solbench.judge._seeds import SeedBook
 from solbench.judge._statistics import StopRule
 
@@ -51,7 +52,7 @@ def measure(fakes, worker, reference=None, floor=NO_FLOOR, clock=None, rule=RULE
 def test_steady_times_stop_at_thirty_samples(fakes):
     measured = measure(fakes, fakes.worker(fakes.right, 1.0))
     assert measured.failure is None
-    assert measured.samples == [1.0] * 30
+    assert measured.candidate.kept == [1.0] * 30
     assert measured.gate.passed
     assert "imprecise" not in measured.flags
 
@@ -70,17 +71,17 @@ def test_a_slow_first_call_does_not_shrink_the_batch(fakes):
     slow_start = itertools.chain([50.0], itertools.repeat(0.01))
     worker = fakes.worker(fakes.right, slow_start)
     measured = measure(fakes, worker, fakes.worker(fakes.right, 0.05))
-    assert measured.calls == 2 + 2 * len(measured.samples)
+    assert measured.calls == 2 + 2 * len(measured.candidate.kept)
 
 
 def test_the_floor_is_subtracted_and_never_goes_below_zero(fakes):
     floor = TimerFloor(run_ms=0.5, call_ms=0.25)
     # two calls a run: 0.25 each, and half of 0.5
     measured = measure(fakes, fakes.worker(fakes.right, 1.0), floor=floor)
-    assert measured.samples == [0.5] * 30
+    assert measured.candidate.kept == [0.5] * 30
     assert measured.floor_ms == 0.5
     none_left = measure(fakes, fakes.worker(fakes.right, 0.1), floor=floor)
-    assert set(none_left.samples) == {0.0}
+    assert set(none_left.candidate.kept) == {0.0}
 
 
 def test_the_floor_splits_into_a_part_per_run_and_a_part_per_call():
@@ -103,28 +104,28 @@ def test_candidate_and_reference_take_turns(fakes):
 
     measured = measure(fakes, fakes.worker(as_candidate, 30.0), fakes.worker(as_reference, 40.0))
     assert "".join(order[:12]) == "abba" + "abbaabba"
-    assert measured.reference_samples[:10] == [40.0] * 10
+    assert measured.reference.kept[:10] == [40.0] * 10
     assert order.count("a") == 32
     # ten at first, then every fourth round
     assert order.count("b") < 20
 
 
 def test_a_known_reference_runs_only_now_and_then(fakes):
-    into = Measurement(reference_samples=[2.0] * 10)
+    into = Measurement(reference=Series([2.0] * 10))
     measured = measure(fakes, fakes.worker(fakes.right), fakes.worker(fakes.right, 2.0), into=into)
-    assert len(measured.reference_samples) == 10 + 8
+    assert len(measured.reference.kept) == 10 + 8
 
 
 def test_time_runs_out_and_says_so(fakes):
     noisy = itertools.cycle([1.0, 2.0])
     seconds = itertools.count(0, 0.15)
     measured = measure(fakes, fakes.worker(fakes.right, noisy), clock=lambda: next(seconds))
-    assert len(measured.samples) == 10
+    assert len(measured.candidate.kept) == 10
     assert "10 samples" in measured.flags["imprecise"]
 
 
 def test_drift_of_the_reference_is_flagged(fakes):
-    into = Measurement(reference_samples=[1.0] * 10)
+    into = Measurement(reference=Series([1.0] * 10))
     measured = measure(fakes, fakes.worker(fakes.right), fakes.worker(fakes.right, 1.5), into=into)
     assert "+50.0%" in measured.flags["drift"]
 
@@ -152,7 +153,7 @@ def test_relying_on_zeroed_outputs_is_only_flagged(fakes):
 def test_wrong_on_zeroed_outputs_fails(fakes):
     measured = measure(fakes, fakes.worker(lambda inputs, outputs: outputs["y"].fill_(1.0)))
     assert measured.failure.status == "INCORRECT_NUMERICAL"
-    assert not measured.samples
+    assert not measured.candidate.kept
 
 
 def test_a_reference_that_dies_is_dropped_and_the_candidate_goes_on(fakes):
@@ -160,24 +161,35 @@ def test_a_reference_that_dies_is_dropped_and_the_candidate_goes_on(fakes):
     reference.replies[Command.RUN] = Reply("died", detail="signal 9")
     measured = measure(fakes, fakes.worker(fakes.right), reference)
     assert measured.failure is None
-    assert len(measured.samples) == 30
+    assert len(measured.candidate.kept) == 30
     assert "signal 9" in measured.flags["reference_not_timed"]
 
 
 class TestDisturbedRuns:
     def test_do_not_count_and_are_still_compared(self, fakes):
-        fakes.device.disturbed = itertools.cycle([False, False, False, True])
+        fakes.device.disturbed = itertools.cycle([0.0, 0.0, 0.0, 0.5])
         measured = measure(fakes, fakes.worker(fakes.right, 1.0))
-        assert len(measured.samples) == 30
-        assert 9 <= len(measured.disturbed_samples) <= 10
+        assert len(measured.candidate.kept) == 30
+        assert 9 <= len(measured.candidate.disturbed) <= 10
         assert "busy_machine" not in measured.flags
         wrong = measure(fakes, fakes.worker(lambda inputs, outputs: outputs["y"].fill_(3.0)))
         assert wrong.failure.status == "INCORRECT_NUMERICAL"
 
     def test_when_nearly_all_are_disturbed_the_flag_says_so_and_it_ends(self, fakes):
-        fakes.device.disturbed = itertools.repeat(True)
+        fakes.device.disturbed = itertools.repeat(0.5)
         seconds = itertools.count(0, 0.15)
         measured = measure(fakes, fakes.worker(fakes.right, 1.0), clock=lambda: next(seconds))
         assert measured.failure is None
-        assert len(measured.samples) >= 3
+        assert len(measured.candidate.counted) == 6
         assert "busy_machine" in measured.flags
+
+
+def test_the_least_disturbed_samples_count_when_there_are_too_few_others():
+    series = Series()
+    for lost_share, latency_ms in [(0.9, 90.0), (0.0, 1.0), (0.1, 2.0), (0.5, 9.0), (0.2, 3.0)]:
+        series.add(latency_ms, lost_share)
+    assert series.counted == [1.0, 2.0, 3.0, 9.0, 90.0]
+    for _ in range(5):
+        series.add(1.0)
+    assert series.counted == [1.0] * 6
+    assert (len(series), series.dropped) == (10, 4)

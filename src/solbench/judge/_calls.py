@@ -41,8 +41,8 @@ class Outcome:
 
     latency_ms: float = 0.0
     """Of one call: the run's time, nothing subtracted, over its calls."""
-    disturbed: str = ""
-    """Why the latency does not count, if so."""
+    lost_share: float = 0.0
+    """Above 0: the latency does not count."""
     gates: list[GateResult] = field(default_factory=list)
     failure: Failure | None = None
 
@@ -98,7 +98,7 @@ class Round:
             participant.worker, participant.arena, self.run, self.timeout_s
         )
         outcome.failure = _failure_of_passage(passage)
-        outcome.disturbed = passage.disturbed
+        outcome.lost_share = passage.lost_share
         outcome.latency_ms = passage.elapsed_ms / self.run.count
 
     def _compare(

@@ -43,9 +43,9 @@ class Passage:
     reply: Reply
     elapsed_ms: float
     """Of the whole run, nothing subtracted. Meaningless unless the reply is ok."""
-    disturbed: str = ""
-    """Evidence that something else had the processor meanwhile, or that clocks were throttled: the outputs
-    count, the time does not."""
+    lost_share: float = 0.0
+    """Share of the time in which something else had the processor, or clocks were throttled; 0
+    where that is too little to matter. The outputs count, the time does not."""
     late_write: str = ""
     """Evidence that outputs were still changing after the worker said it was done."""
 

@@ -248,7 +248,7 @@ class CpuDevice:
         return Passage(
             reply,
             elapsed_ns / 1e6,
-            _disturbance(_waited_ns(worker.pid) - waited_ns, elapsed_ns),
+            _lost_share(_waited_ns(worker.pid) - waited_ns, elapsed_ns),
             _late(at_done, probe.read()),
         )
 
@@ -273,10 +273,8 @@ def _waited_ns(pid: int) -> int:
     return waited
 
 
-def _disturbance(waited_ns: int, elapsed_ns: int) -> str:
-    if waited_ns <= max(_WAIT_NS, _WAIT_SHARE * elapsed_ns):
-        return ""
-    return f"waited {waited_ns / 1e3:.0f} µs of {elapsed_ns / 1e3:.0f} µs for a processor"
+def _lost_share(waited_ns: int, elapsed_ns: int) -> float:
+    return waited_ns / elapsed_ns if waited_ns > max(_WAIT_NS, _WAIT_SHARE * elapsed_ns) else 0.0
 
 
 def _late(at_done: list[ByteArray], frozen: list[ByteArray]) -> str:

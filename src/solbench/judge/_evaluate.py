@@ -206,8 +206,8 @@ class EvaluationRun:
         )
         measured = case.measurement
         key = (self._request.problem.digest, workload_digest(case.workload))
-        if not measured.samples:
-            measured.reference_samples = list(self._judge.reference_samples.get(key, ()))
+        if not measured.candidate and key in self._judge.references:
+            measured.reference = self._judge.references[key].copy()
         try:
             budget = self._request.budget
             bench.measure(measured, budget.rule, budget.reference_rule)
@@ -221,9 +221,9 @@ class EvaluationRun:
     def _remember_reference(self, key: tuple[str, str], measured: Measurement) -> None:
         """Keep the reference's times for later evaluations, unless the machine is drifting."""
         if "drift" in measured.flags:
-            self._judge.reference_samples.pop(key, None)
+            self._judge.references.pop(key, None)
         else:
-            self._judge.reference_samples[key] = list(measured.reference_samples)
+            self._judge.references[key] = measured.reference.copy()
 
     def _check_jail(self, walls: Walls, sealed: bool) -> None:
         if sealed and self._request.require_jail and not walls.complete:
@@ -292,7 +292,7 @@ def _missing(walls: Walls) -> str:
 def _fall_back(measured: Measurement, oracle: Oracle, failure: Failure | None) -> None:
     """Where the reference could not be timed in the jail, say so and give its time in the judge's
     process."""
-    if measured.reference_samples:
+    if measured.reference:
         return
     reason = measured.flags.get("reference_not_timed") or (failure.reason if failure else "")
     measured.flags["reference_not_timed"] = (

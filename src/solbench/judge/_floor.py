@@ -11,6 +11,7 @@ from solbench.jail import Limits, Zygote
 from solbench.judge._device import Device, Run
 from solbench.judge._layouts import plan_layout
 from solbench.judge._runner import Runner
+from solbench.judge._statistics import quantile
 from solbench.spec import Solution, SolutionSpec, SourceFile
 
 _ROUNDS = 25
@@ -33,6 +34,8 @@ class TimerFloor:
 
     run_ms: float
     call_ms: float
+    jitter_ms: float = 0.0
+    """Spread of empty runs, from the least to the upper quartile."""
 
     def latency_ms(self, latency_ms: float, count: int) -> float:
         """Latency of one call of a run of ``count``, the floor subtracted; never below zero."""
@@ -53,7 +56,8 @@ def fit_floor(single_ms: list[float], batch_ms: list[float], count: int) -> Time
     """
     single, batch = min(single_ms), min(batch_ms)
     call = max(0.0, (batch - single) / (count - 1))
-    return TimerFloor(run_ms=max(0.0, single - call), call_ms=call)
+    jitter = max(quantile(single_ms, 0.75) - single, quantile(batch_ms, 0.75) - batch)
+    return TimerFloor(run_ms=max(0.0, single - call), call_ms=call, jitter_ms=jitter)
 
 
 def measure_floor(zygote: Zygote, device: Device) -> TimerFloor:

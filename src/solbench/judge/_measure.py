@@ -4,7 +4,7 @@ to."""
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from solbench.errors import JailError
@@ -14,6 +14,7 @@ from solbench.judge._device import Device, Poison, Run
 from solbench.judge._floor import TimerFloor
 from solbench.judge._oracle import Oracle
 from solbench.judge._runner import Runner
+from solbench.judge._samples import Series
 from solbench.judge._seeds import SeedBook
 from solbench.judge._statistics import StopRule, Stopwatch, drifted, median_interval
 from solbench.judge._verdicts import Failure
@@ -31,11 +32,8 @@ _CROWDED = 1.5
 class Measurement:
     """Everything learnt about a workload so far; further passes add to it."""
 
-    samples: list[float] = field(default_factory=list)
-    """Latency of one call in ms, floor subtracted."""
-    disturbed_samples: list[float] = field(default_factory=list)
-    """Latencies that do not count, since something else had the processor."""
-    reference_samples: list[float] = field(default_factory=list)
+    candidate: Series = field(default_factory=Series)
+    reference: Series = field(default_factory=Series)
     gate: GateResult = field(default_factory=lambda: GateResult("PASSED"))
     """The worst comparison of all calls."""
     failure: Failure | None = None
@@ -43,6 +41,8 @@ class Measurement:
     """Flag id → evidence."""
     floor_ms: float = 0.0
     """Share of the timer floor that was subtracted from each latency."""
+    resolution_ms: float = 0.0
+    """Share of the empty run's own spread: a time is not known better than this."""
     fallback_reference_ms: float = 0.0
     """Time of the reference in the judge's process; only set where it could not be timed in the
     jail."""
@@ -76,20 +76,18 @@ class Bench:
         if into.failure is not None:
             return
         into.floor_ms = self.floor.share_ms(batch)
-        first, disturbed = len(into.samples), len(into.disturbed_samples)
+        into.resolution_ms = self.floor.jitter_ms / batch
+        series = into.candidate
+        kept, total = len(series.kept), len(series)
         turn = 0
-        while not _done(
-            rule, into.samples[first:], into.disturbed_samples[disturbed:], watch.elapsed_s
-        ):
-            with_reference = (
-                not reference_rule.done(into.reference_samples, watch.elapsed_s)
-                or turn % DRIFT_EVERY == 0
+        while not _done(rule, series.kept[kept:], len(series) - total, watch.elapsed_s):
+            with_reference = turn % DRIFT_EVERY == 0 or not _done(
+                reference_rule, into.reference.kept, len(into.reference), watch.elapsed_s
             )
             self._timed_round(into, batch, turn, with_reference)
             if into.failure is not None:
                 return
             turn += 1
-        _settle_disturbed(into, rule)
         _flag_noise(into, rule)
 
     def _warm_up(self, into: Measurement) -> int:
@@ -124,9 +122,8 @@ class Bench:
     def _timed_round(self, into: Measurement, batch: int, turn: int, with_reference: bool) -> None:
         """The runs of one sample, of the candidate and maybe of the reference."""
         sampling = self.device.sampling
-        mine: dict[int, float] = {}
-        others: dict[int, float] = {}
-        disturbed = False
+        mine: dict[int, Outcome] = {}
+        others: dict[int, Outcome] = {}
         lengths = sampling.lengths(batch)
         for count in lengths:
             outcomes = self._round(into, count, turn, self.poison, with_reference)
@@ -136,14 +133,17 @@ class Bench:
             into.failure = candidate.failure
             if into.failure is not None:
                 return
-            mine[count] = candidate.latency_ms
-            disturbed = disturbed or bool(candidate.disturbed)
-            if reference is not None and reference.failure is None and not reference.disturbed:
-                others[count] = reference.latency_ms
-        kept = into.disturbed_samples if disturbed else into.samples
-        kept.append(sampling.latency_ms(mine, self.floor))
+            mine[count] = candidate
+            if reference is not None and reference.failure is None:
+                others[count] = reference
+        self._add_sample(into.candidate, mine)
         if len(others) == len(lengths):
-            into.reference_samples.append(sampling.latency_ms(others, self.floor))
+            self._add_sample(into.reference, others)
+
+    def _add_sample(self, series: Series, runs: Mapping[int, Outcome]) -> None:
+        latencies = {count: outcome.latency_ms for count, outcome in runs.items()}
+        lost_share = max(outcome.lost_share for outcome in runs.values())
+        series.add(self.device.sampling.latency_ms(latencies, self.floor), lost_share)
 
     def _round(
         self, into: Measurement, count: int, turn: int, poison: Poison, with_reference: bool
@@ -196,32 +196,23 @@ def _worse(one: GateResult, other: GateResult) -> GateResult:
     return other if other.max_absolute_error > one.max_absolute_error else one
 
 
-def _done(
-    rule: StopRule, samples: Sequence[float], disturbed: Sequence[float], elapsed_s: float
-) -> bool:
+def _done(rule: StopRule, kept: Sequence[float], total: int, elapsed_s: float) -> bool:
     """The rule's word on undisturbed samples; a busy machine is given up after a while."""
-    total = len(samples) + len(disturbed)
     crowded = elapsed_s >= _CROWDED * rule.seconds and total >= rule.least
-    return crowded or rule.done(samples, elapsed_s)
-
-
-def _settle_disturbed(into: Measurement, rule: StopRule) -> None:
-    """Where too few samples were undisturbed, all count after all, and the flag says so."""
-    disturbed, total = len(into.disturbed_samples), len(into.samples) + len(into.disturbed_samples)
-    if disturbed > total // 2:
-        into.flags["busy_machine"] = f"{disturbed} of {total} samples were disturbed by other work"
-    if len(into.samples) < rule.few:
-        into.samples += into.disturbed_samples
-        into.disturbed_samples.clear()
+    return crowded or rule.done(kept, elapsed_s)
 
 
 def _flag_noise(into: Measurement, rule: StopRule) -> None:
-    change = drifted(into.reference_samples)
+    change = drifted(into.reference.kept)
     if change is not None:
         into.flags["drift"] = f"the reference's median changed by {change:+.1%} while measuring"
-    if not rule.precise(into.samples):
-        interval = median_interval(into.samples)
+    busy = into.candidate.busy()
+    if busy:
+        into.flags["busy_machine"] = busy
+    samples = into.candidate.counted
+    if not rule.precise(samples):
+        interval = median_interval(samples)
         into.flags["imprecise"] = (
-            f"{len(into.samples)} samples, median {interval.median:.6g} ms, "
+            f"{len(samples)} samples, median {interval.median:.6g} ms, "
             f"95% interval {interval.low:.6g} to {interval.high:.6g} ms"
         )

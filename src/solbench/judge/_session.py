@@ -11,6 +11,7 @@ from solbench.jail import Limits, Zygote, start_zygote
 from solbench.judge._bounds import BoundBook
 from solbench.judge._device import Device, open_device
 from solbench.judge._floor import TimerFloor, measure_floor
+from solbench.judge._samples import Series
 from solbench.judge._statistics import BUDGETS, Budget
 from solbench.score import ProblemScore
 from solbench.spec import Problem, Solution, Trace
@@ -50,7 +51,7 @@ class Judge:
         self.device: Device = open_device(device)
         self._budgets = budgets
         self.bounds = BoundBook()
-        self.reference_samples: dict[tuple[str, str], list[float]] = {}
+        self.references: dict[tuple[str, str], Series] = {}
         """Latencies of references already timed, by problem and workload digest."""
         self._zygote: Zygote | None = None
         self._floor: TimerFloor | None = None

@@ -13,6 +13,7 @@ from solbench.gate import GateResult
 from solbench.jail import Walls
 from solbench.judge._bounds import BoundOrNote
 from solbench.judge._measure import Measurement
+from solbench.judge._samples import Series
 from solbench.judge._statistics import median_interval, quantile
 from solbench.judge._verdicts import Failure
 from solbench.score import ScoreResult, failed, sol_score, undecidable
@@ -57,11 +58,18 @@ def score_of(result: WorkloadResult) -> ScoreResult:
     measured = result.measurement
     if result.bound.t_sol_ms is None:
         return ScoreResult(None, result.bound.note or "no bound", "no_bound")
-    if measured is None or not measured.samples or not measured.reference_samples:
+    if measured is None or not measured.candidate or not measured.reference:
         return ScoreResult(None, "no score: the reference could not be timed", "no_bound")
+    latency_ms = median_interval(measured.candidate.counted).median
+    if latency_ms < result.bound.t_sol_ms <= latency_ms + measured.resolution_ms:
+        note = (
+            f"no score: {latency_ms:.3g} ms is below T_SOL = {result.bound.t_sol_ms:.3g} ms by less than "
+            f"the clock's own spread of {measured.resolution_ms:.3g} ms"
+        )
+        return ScoreResult(None, note, "no_bound")
     return sol_score(
-        median_interval(measured.samples).median,
-        median_interval(measured.reference_samples).median,
+        latency_ms,
+        median_interval(measured.reference.counted).median,
         result.bound.t_sol_ms,
         result.bound.t_floor_ms,
     )
@@ -97,10 +105,8 @@ def _record(result: WorkloadResult, score: ScoreResult) -> SolBenchRecord:
         score_note=score.note,
         baseline=PROVISIONAL_BASELINE,
         flags=(*result.flags, *_score_flags(result, score)),
-        timing=_timing(result, measured.samples, len(measured.disturbed_samples))
-        if measured and not failure
-        else None,
-        reference_timing=_timing(result, measured.reference_samples) if measured else None,
+        timing=_timing(result, measured.candidate) if measured and not failure else None,
+        reference_timing=_timing(result, measured.reference) if measured else None,
         digests=result.digests,
         jail=jail_record(result.walls),
         bound=result.bound.record(),
@@ -122,8 +128,8 @@ def _score_flags(result: WorkloadResult, score: ScoreResult) -> Sequence[Flag]:
         flags.append(Flag(id=score.kind, evidence=score.note))
     measured, t_sol_ms = result.measurement, result.bound.t_sol_ms
     if score.kind == "scored" and measured is not None and t_sol_ms is not None:
-        interval = median_interval(measured.samples)
-        baseline_ms = median_interval(measured.reference_samples).median
+        interval = median_interval(measured.candidate.counted)
+        baseline_ms = median_interval(measured.reference.counted).median
         if undecidable(interval.low, interval.high, baseline_ms, t_sol_ms):
             evidence = (
                 f"the 95% interval of {interval.high - interval.low:.3g} ms is wide beside "
@@ -151,12 +157,12 @@ def _correctness(gate: GateResult | None) -> Correctness | None:
 
 
 def _performance(measured: Measurement | None) -> Performance | None:
-    if measured is None or not measured.samples:
+    if measured is None or not measured.candidate:
         return None
-    latency_ms = median_interval(measured.samples).median
+    latency_ms = median_interval(measured.candidate.counted).median
     reference_ms = measured.fallback_reference_ms
-    if measured.reference_samples:
-        reference_ms = median_interval(measured.reference_samples).median
+    if measured.reference:
+        reference_ms = median_interval(measured.reference.counted).median
     # A time of zero is one that the timer floor covers whole: the floor is then the honest divisor.
     divisor = latency_ms or measured.floor_ms or _CLOCK_TICK_MS
     return Performance(
@@ -166,7 +172,8 @@ def _performance(measured: Measurement | None) -> Performance | None:
     )
 
 
-def _timing(result: WorkloadResult, samples: Sequence[float], dropped: int = 0) -> Timing | None:
+def _timing(result: WorkloadResult, series: Series) -> Timing | None:
+    samples = series.counted
     if not samples:
         return None
     interval = median_interval(samples)
@@ -177,7 +184,7 @@ def _timing(result: WorkloadResult, samples: Sequence[float], dropped: int = 0) 
         samples=tuple(samples),
         p5_ms=quantile(samples, 0.05),
         p95_ms=quantile(samples, 0.95),
-        dropped=dropped,
+        dropped=series.dropped,
         clock=result.clock,
         verified=result.verified,
         timer_floor_ms=result.measurement.floor_ms if result.measurement else 0.0,

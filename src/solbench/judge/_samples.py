@@ -1,0 +1,48 @@
+"""Latencies of one program: those that count, and those during which something else had the processor."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+FEW = 6
+"""Fewer undisturbed samples than this give no interval; the least disturbed ones then count too."""
+
+
+@dataclass(slots=True)
+class Series:
+    """In order of measurement; ms a call, floor subtracted."""
+
+    kept: list[float] = field(default_factory=list)
+    disturbed: list[tuple[float, float]] = field(default_factory=list)
+    """Share of the time that was lost, and the latency."""
+
+    def add(self, latency_ms: float, lost_share: float = 0.0) -> None:
+        """Keep a sample, or set it aside when time was lost."""
+        if lost_share > 0:
+            self.disturbed.append((lost_share, latency_ms))
+        else:
+            self.kept.append(latency_ms)
+
+    def copy(self) -> Series:
+        """One that can grow by itself."""
+        return Series(list(self.kept), list(self.disturbed))
+
+    @property
+    def counted(self) -> list[float]:
+        """The samples that make the result."""
+        missing = max(0, FEW - len(self.kept))
+        return self.kept + [latency for _, latency in sorted(self.disturbed)[:missing]]
+
+    @property
+    def dropped(self) -> int:
+        """Samples that do not count."""
+        return len(self) - len(self.counted)
+
+    def __len__(self) -> int:
+        return len(self.kept) + len(self.disturbed)
+
+    def busy(self) -> str:
+        """Evidence that the machine was busy: more than half of the samples were disturbed."""
+        if len(self.disturbed) * 2 <= len(self):
+            return ""
+        return f"{len(self.disturbed)} of {len(self)} samples were disturbed by other work"
