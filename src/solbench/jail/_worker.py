@@ -130,10 +130,18 @@ class JailedWorker:
         status = Status(value) if known else Status.INTERNAL
         self._drain_log()
         if self._command == Command.SEAL and status == Status.OK:
-            self._sealed = True
-            _processes.end_all(self._descendants)
-            self._clean = self.walls().sealed
+            return self._look_sealed(seen_ns)
         return Reply("done", status, "" if known else f"status {value} does not exist", seen_ns)
+
+    def _look_sealed(self, seen_ns: int) -> Reply:
+        """The worker says that it is sealed; believe what can be seen."""
+        self._sealed = True
+        _processes.end_all(self._descendants)
+        walls = self.walls()
+        self._clean = walls.sealed
+        if not walls.sealed and not self._layers.get("seccomp"):
+            return self._finish("died", "killed: it claimed to be sealed, and it is not")
+        return Reply("done", Status.OK, seen_ns=seen_ns)
 
     def _housekeep(self, now: int, sequence: int) -> Reply | None:
         self._drain_log()
