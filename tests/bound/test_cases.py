@@ -1,6 +1,6 @@
 """Hand-worked cases: a program, its inputs, and the exact work and traffic of every correct kernel.
 
-FLOPs are 2 a multiply-add. The arithmetic stands beside each number. Formats: f32 4 bytes, bf16 2, int64 8, bool 1.
+FLOPs are 2 a multiply-add. The arithmetic stands beside each number. Bytes: f32 4, bf16 2, int64 8, bool 1.
 """
 
 from __future__ import annotations

@@ -30,7 +30,11 @@ def _names(text: str) -> list[str]:
         hardswish_backward hardsigmoid_backward hardtanh_backward elu_backward softplus_backward
         leaky_relu_backward log_sigmoid_backward mish_backward prelu_kernel _prelu_kernel
         special_entr special_erfcx special_i0 special_i1 special_ndtri special_xlog1py nan_to_num
-        complex polar angle ldexp frexp igamma igammac copysign
+        complex polar angle logaddexp logaddexp2 mvlgamma signbit isposinf isneginf i0
+        special_zeta special_airy_ai special_bessel_j0 special_bessel_j1 special_bessel_y0 special_bessel_y1
+        special_modified_bessel_i0 special_modified_bessel_i1 special_modified_bessel_k0
+        special_modified_bessel_k1 special_scaled_modified_bessel_k0 special_scaled_modified_bessel_k1
+        special_spherical_bessel_j0 sinc ldexp frexp igamma igammac copysign
         """
     )
 )
@@ -51,7 +55,7 @@ def _further(call: Call) -> Iterable[Lifted]:
     *_names(
         """sin sinh tan tanh asin asinh atan atanh erf erfinv expm1 sqrt square sign sgn ceil floor round
         trunc frac gelu silu hardtanh relu6 leaky_relu hardshrink softshrink threshold
-        special_log_ndtr special_i0e special_i1e"""
+        deg2rad rad2deg special_log_ndtr special_i0e special_i1e"""
     )
 )
 def computed_zero(call: Call) -> Iterable[Lifted]:
@@ -59,7 +63,7 @@ def computed_zero(call: Call) -> Iterable[Lifted]:
     yield call.pointwise(pin=_pins.keep_zero)
 
 
-@rule(*_names("relu abs conj_physical real imag"))
+@rule(*_names("relu abs conj_physical _conj _conj_physical _neg_view real imag"))
 def moved_zero(call: Call) -> Iterable[Lifted]:
     """The operand's own values, or zero."""
     yield call.pointwise(flavour="moved", pin=_pins.keep_zero)

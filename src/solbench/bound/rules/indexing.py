@@ -25,9 +25,10 @@ def known_indices(call: Call, argument: str | Ref, size: int) -> Indices | None:
 
 @rule("aten.index_select")
 def index_select(call: Call) -> Iterable[Lifted]:
-    shape = call.shape()
-    dim = call.dim() if shape else 0
-    yield _rows(call, "self", "index", dim, call.shape(0))
+    if not call.shape():
+        yield call.pointwise("self", flavour="moved")
+        return
+    yield _rows(call, "self", "index", call.dim(), call.shape(0))
 
 
 @rule("aten.embedding")
@@ -76,7 +77,7 @@ def _gather_dim(
     yield Reshape(target, flat)
 
 
-@rule("aten.index.Tensor", "aten._unsafe_index", "aten._unsafe_masked_index")
+@rule("aten.index.Tensor", "aten._unsafe_index")
 def index(call: Call) -> Iterable[Lifted]:
     """Advanced indexing. One index tensor is a gather along a dimension; several pick points together."""
     given = [(d, i) for d, i in enumerate(call.args["indices"]) if isinstance(i, Ref)]

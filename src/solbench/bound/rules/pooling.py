@@ -99,13 +99,13 @@ def nearest(call: Call) -> Iterable[Lifted]:
         if dim < 2 or outputs == inputs:
             axes.append(Along(dim))
             continue
-        where = np.floor((np.arange(outputs) + shift) * (inputs / outputs)).astype(np.int64)
-        axes.append(Table(dim, np.minimum(where, inputs - 1)))
+        where = np.floor((np.arange(outputs) + shift) * _ratio(call, dim, outputs, inputs))
+        axes.append(Table(dim, np.minimum(where.astype(np.int64), inputs - 1)))
     yield call.moved(ranks, tuple(axes), argument)
 
 
 @rule("aten.upsample_bilinear2d", "aten.upsample_linear1d", "aten.upsample_trilinear3d",
-      "aten.upsample_bicubic2d", "aten._upsample_bilinear2d_aa", "aten._upsample_bicubic2d_aa")  # fmt: skip
+      "aten.upsample_bicubic2d")  # fmt: skip
 def interpolate(call: Call) -> Iterable[Lifted]:
     """Weighted neighbours; the nearer one is always needed (the least that is read)."""
     argument = call.first("input", "self")
@@ -120,7 +120,8 @@ def interpolate(call: Call) -> Iterable[Lifted]:
         if corners:
             where = np.arange(outputs) * ((inputs - 1) / max(outputs - 1, 1))
         else:
-            where = np.maximum((np.arange(outputs) + 0.5) * (inputs / outputs) - 0.5, 0)
+            ratio = _ratio(call, dim, outputs, inputs)
+            where = np.maximum((np.arange(outputs) + 0.5) * ratio - 0.5, 0)
         low = np.minimum(np.floor(where).astype(np.int64), inputs - 1)
         high = np.where(where > low, np.minimum(low + 1, inputs - 1), low)
         extra.append(2)
@@ -129,6 +130,17 @@ def interpolate(call: Call) -> Iterable[Lifted]:
         call.outputs[:1], (_access.identity(len(ranks)),), (*ranks, *extra),
         (call.operand(argument, tuple(axes)),), flavour="computed", linear=True,
     )  # fmt: skip
+
+
+def _ratio(call: Call, dim: int, outputs: int, inputs: int) -> float:
+    """Input positions an output position: a given scale factor counts, not the sizes."""
+    given = call.args.get("scale_factors")
+    if given:
+        return 1.0 / float(given[dim - 2])
+    names = {1: ("scales",), 2: ("scales_h", "scales_w"), 3: ("scales_d", "scales_h", "scales_w")}
+    own = names[len(call.shape(0)) - 2][dim - 2]
+    factor = call.args.get(own)
+    return 1.0 / float(factor) if factor else inputs / outputs
 
 
 @rule("aten.im2col")

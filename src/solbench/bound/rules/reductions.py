@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from solbench.bound import _access, _pins
-from solbench.bound._access import Along, Fixed, Whole
+from solbench.bound._access import Along, Axis, Whole
 from solbench.bound._lifted import Lifted, Map, Operand
 from solbench.bound.rules._base import Call, rule
 from solbench.bound.rules.elementwise import triangle_box
@@ -153,11 +153,24 @@ def top(call: Call) -> Iterable[Lifted]:
     "aten.bincount", "aten.histc", "aten.unique_consecutive", "aten._unique2", "aten.unique_dim",
     "aten.nonzero", "aten.masked_select", "aten.equal", "aten._local_scalar_dense", "aten.item",
     "aten.isin", "aten.searchsorted", "aten.bucketize", "aten.nonzero_static",
-    "aten.repeat_interleave.Tensor", "aten._assert_async", "aten.allclose",
+    "aten.repeat_interleave.Tensor", "aten._assert_async", "aten.allclose", "aten.dist",
 )  # fmt: skip
 def by_value(call: Call) -> Iterable[Lifted]:
     """What is where depends on values: everything is read."""
     yield call.everything()
+
+
+@rule("aten._fft_r2c", "aten._fft_c2c", "aten._fft_c2r")
+def fourier(call: Call) -> Iterable[Lifted]:
+    """Every frequency needs the whole line; fast algorithms make it vector work, not a product."""
+    dims = call.dims()
+    shape, ranks = call.shape(), call.shape(0)
+    axes: list[Axis] = [Whole() if d in dims else Along(d) for d in range(len(shape))]
+    yield Map(
+        call.outputs[:1], (_access.identity(len(ranks)),), ranks,
+        (call.operand("self", tuple(axes)),), flavour="computed", linear=False,
+        coupled=frozenset(dims), ops=10,
+    )  # fmt: skip
 
 
 @rule("aten.one_hot")
@@ -173,8 +186,9 @@ def one_hot(call: Call) -> Iterable[Lifted]:
 def cross(call: Call) -> Iterable[Lifted]:
     ranks = call.shape(0)
     dim = call.dim(rank=len(ranks))
-    axes = tuple(Fixed() if n == 1 else Along(d) for d, n in enumerate(ranks))
-    operands = tuple(call.operand(a, axes) for a in ("self", "other"))
+    operands = tuple(
+        call.operand(a, _access.broadcast(call.shape(a), ranks)) for a in ("self", "other")
+    )
     yield Map(
         call.outputs[:1], (_access.identity(len(ranks)),), ranks, operands,
         flavour="computed", coupled=frozenset({dim}), ops=5,

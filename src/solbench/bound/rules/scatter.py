@@ -31,6 +31,8 @@ def updated(
     target = call.outputs[0] if out is None else out
     ranks = call.values[target].shape
     axes = _access.identity(len(ranks))
+    if written is None:
+        sources = ()
     old = call.operand(base, axes, outside=None if accumulate else written)
     return Map(
         (target,), (axes,), ranks, (old, *sources), flavour="computed" if accumulate else "moved",
@@ -113,6 +115,8 @@ def along_index(call: Call) -> Iterable[Lifted]:
     indices = range(1) if table is None else _sets.from_indices(table)
     written = _along_dim(shape, dim, indices)
     sources = [_index_read(call, "index", written)]
+    if call.has("value"):
+        sources.append(call.operand("value", (), within=written))
     if call.has("source"):
         axes: list[Axis] = list(_access.identity(len(shape)))
         if table is None:
@@ -120,7 +124,10 @@ def along_index(call: Call) -> Iterable[Lifted]:
         else:
             axes[dim] = Table(dim, _inverse(table.reshape(-1), shape[dim]))
         sources.insert(0, call.operand("source", tuple(axes), within=written))
-    yield from _accumulated(call, written, sources, "source" if accumulate else None)
+    added = "source" if accumulate else None
+    yield from _accumulated(
+        call, written, sources, added, bool(call.args.get("include_self", True))
+    )
 
 
 def _index_read(call: Call, argument: str | Ref, written: Box | None) -> Operand:
@@ -130,7 +137,11 @@ def _index_read(call: Call, argument: str | Ref, written: Box | None) -> Operand
 
 
 def _accumulated(
-    call: Call, written: Box | None, sources: list[Operand], added: str | Ref | None
+    call: Call,
+    written: Box | None,
+    sources: list[Operand],
+    added: str | Ref | None,
+    keeps_old: bool = True,
 ) -> Iterable[Lifted]:
     """An update; where sources are summed, all of them are needed, also those that collide."""
     if added is None:
@@ -138,7 +149,7 @@ def _accumulated(
         return
     whole = call.operand(added, tuple(_access.Whole() for _ in call.shape(added)), within=written)
     rest = [s for s in sources if s.value != whole.value]
-    yield updated(call, written, [whole, *rest], accumulate=True)
+    yield updated(call, written, [whole, *rest], accumulate=keeps_old)
 
 
 @rule("aten.index_put", "aten._unsafe_index_put", "aten._index_put_impl")
@@ -232,7 +243,11 @@ def scatter(call: Call) -> Iterable[Lifted]:
     dim = call.dim() if shape else 0
     where = call.shape("index")
     table = known_indices(call, "index", shape[dim] if shape else 1)
-    accumulate = call.node.op.split(".")[1] != "scatter" or "reduce" in call.args
+    accumulate = call.node.op.split(".")[1].rstrip("_") != "scatter" or "reduce" in call.args
+    if table is not None and call.has("src") and not accumulate and shape:
+        yield from _scatter_known(call, dim, table)
+        return
+    accumulate = accumulate and bool(call.args.get("include_self", True))
     written = _scatter_box(shape, dim, table, where)
     limited = tuple(_access.Whole() for _ in where)
     sources = [call.operand("index", limited, within=written)]
@@ -243,6 +258,36 @@ def scatter(call: Call) -> Iterable[Lifted]:
             part = tuple(Fixed() if d == dim else Along(d) for d in range(len(shape)))
         sources.insert(0, call.operand("src", part, within=written))
     yield updated(call, written, sources, accumulate=accumulate)
+
+
+def _scatter_known(call: Call, dim: int, table: Indices) -> Iterable[Lifted]:
+    """Element by element, over flat positions; of elements that collide one is needed."""
+    value, source = call.value("self"), call.value("src")
+    places: list[Indices] = list(np.indices(table.shape, sparse=True))
+    read = _flat(places, source.shape)
+    places[dim] = table
+    target = _flat(places, value.shape)
+    if max(value.numel, source.numel) > DENSE_LIMIT:
+        raise MissingRule("scatter into a large tensor")
+    order = np.zeros(value.numel, dtype=np.int64)
+    order[target] = read
+    flat, parts = (call.temporary((v.numel,), v.dtype) for v in (value, source))
+    result = call.temporary((value.numel,), value.dtype)
+    yield Reshape(flat, value.id)
+    yield Reshape(parts, source.id)
+    written = _region.make_box([_sets.from_indices(target)], [], (value.numel,))
+    reads = [call.operand(parts, (Table(0, order),), within=written)]
+    reads.append(_index_read(call, "index", written))
+    yield updated(call, written, reads, base=flat, out=result)
+    yield Reshape(call.outputs[0], result)
+
+
+def _flat(places: Sequence[Indices], shape: Shape) -> Indices:
+    """Flat positions of broadcast index arrays."""
+    total = np.zeros([1] * len(shape), dtype=np.int64)
+    for place, size in zip(places, shape, strict=True):
+        total = total * size + place
+    return total.reshape(-1)
 
 
 def _scatter_box(shape: Shape, dim: int, table: Indices | None, where: Shape) -> Box | None:
@@ -266,7 +311,8 @@ def masked_scatter(call: Call) -> Iterable[Lifted]:
     identity = _access.identity(len(call.shape(0)))
     mask = call.operand("mask", _access.broadcast(call.shape("mask"), call.shape(0)))
     source = call.operand("source", tuple(Fixed() for _ in call.shape("source")))
-    operands = (call.operand("self", identity), mask, source)
+    own = call.operand("self", _access.broadcast(call.shape(), call.shape(0)))
+    operands = (own, mask, source)
     yield Map(call.outputs[:1], (identity,), call.shape(0), operands)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from solbench.bound import _access, _pins, _region, _sets
 from solbench.bound._access import Along, Axis, Fixed, Table, Taps
-from solbench.bound._lifted import Alias, Lifted, Map, Operand, Reshape
+from solbench.bound._lifted import Alias, Lifted, Map, Operand, Pin, Reshape
 from solbench.bound._sets import DENSE_LIMIT
 from solbench.bound.rules._base import Call, MissingRule, rule
 from solbench.bound.rules.elementwise import constant_pin
@@ -194,6 +194,23 @@ def diagonal(call: Call) -> Iterable[Lifted]:
         Along(last, starts[d]) if d in starts else Along(next(rest)) for d in range(len(shape))
     )
     yield call.moved(call.shape(0), axes)
+
+
+@rule("aten.diag_embed")
+def diagonal_matrix(call: Call) -> Iterable[Lifted]:
+    """The last dimension on a diagonal, zeros elsewhere."""
+    ranks = call.shape(0)
+    first, second = (int(call.args[a]) % len(ranks) for a in ("dim1", "dim2"))
+    offset = int(call.args["offset"])
+    mask = np.eye(ranks[first], ranks[second], offset, dtype=np.bool_)
+    box = _region.make_box([range(n) for n in ranks], [_region.Joint((first, second), mask)], ranks)
+    rest = [d for d in range(len(ranks)) if d not in (first, second)]
+    axes = (*(Along(d) for d in rest), Along(first, min(0, offset)))
+    operands = () if box is None else (call.operand("self", axes, within=box),)
+    yield Map(
+        call.outputs[:1], (_access.identity(len(ranks)),), ranks, operands,
+        pin=lambda pins: Pin(0.0, box), ops=0,
+    )  # fmt: skip
 
 
 @rule("aten.unfold", "aten.unfold_copy")
