@@ -15,6 +15,7 @@ from solbench.errors import (
     SolBenchError,
     SpecError,
 )
+from solbench.spec import Trace, trace_line
 
 
 @pytest.mark.parametrize(
@@ -63,6 +64,16 @@ def test_a_bug_is_said_to_be_ours(run: Any, monkeypatch: pytest.MonkeyPatch) -> 
     assert result.exit_code == 4
     assert "internal error: RuntimeError: boom" in result.stderr
     assert "Traceback" not in result.stderr
+
+
+def test_a_file_that_cannot_be_written_is_bad_input(
+    run: Any, sample_run: list[Trace], tmp_path: Path
+) -> None:
+    traces = tmp_path / "traces.jsonl"
+    traces.write_text("".join(trace_line(trace) + "\n" for trace in sample_run))
+    result = run("report", traces, "-o", "/no/such/folder/page.html")
+    assert result.exit_code == 2
+    assert "/no/such/folder/page.html: No such file or directory" in result.stderr
 
 
 def test_an_interrupt_is_130(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -45,10 +45,19 @@ class _Commands(TyperGroup):
             raise typer.Exit(ExitCode.INTERRUPTED) from None
         except (*_HANDLED_BY_TYPER, BrokenPipeError):
             raise
+        except OSError as error:
+            if error.filename is None:
+                raise _internal(error, debug) from None
+            _show("error", f"{error.filename}: {error.strerror}", error, debug)
+            raise typer.Exit(ExitCode.USAGE) from None
         except Exception as error:  # noqa: BLE001 - process boundary: a bug becomes a message
-            hint = "This is a bug in SolBench; run again with 'solbench --debug ...' for details."
-            _show("internal error", f"{type(error).__name__}: {error}. {hint}", error, debug)
-            raise typer.Exit(ExitCode.INTERNAL) from None
+            raise _internal(error, debug) from None
+
+
+def _internal(error: Exception, debug: bool) -> typer.Exit:
+    hint = "This is a bug in SolBench; run again with 'solbench --debug ...' for details."
+    _show("internal error", f"{type(error).__name__}: {error}. {hint}", error, debug)
+    return typer.Exit(ExitCode.INTERNAL)
 
 
 def _show(kind: str, message: str, error: BaseException | None, debug: bool) -> None:
