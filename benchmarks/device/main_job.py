@@ -30,9 +30,10 @@ def main() -> None:
     parser.add_argument("--variants", nargs="*", default=VARIANTS)
     parser.add_argument("--device", default="cuda:0")
     parser.add_argument("--mode", default="reward", choices=("reward", "rank"))
-    parser.add_argument("--seconds", type=float, default=480.0, help="start nothing after this")
+    parser.add_argument("--seconds", type=float, default=420.0, help="start nothing after this")
     parser.add_argument("--no-calibrate", action="store_true")
     options = parser.parse_args()
+    sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
     if not has_device(options.device):
         print(f"no device {options.device} here: nothing measured")
         return
@@ -85,7 +86,7 @@ def calibration(device: str) -> dict[str, Any]:
 def evaluations(options: argparse.Namespace, began: float) -> Iterator[dict[str, Any]]:
     import solbench
 
-    print(f"{'solution':30}{'passed':>7}{'ms':>10}{'T_SOL':>10}{'x':>7}{'score':>7}{'s':>6}  flags")
+    print(f"{'solution':30}{'passed':>7}{'ms':>11}{'T_SOL':>10}{'x':>9}{'score':>7}{'s':>6}  flags")
     with solbench.Judge(options.device) as judge:
         for folder in folders(options.examples):
             file = "workload.jsonl" if options.device == "cpu" else "workload_gpu.jsonl"
@@ -163,7 +164,7 @@ def print_row(row: dict[str, Any]) -> None:
         flags = sorted({each["status"] for each in row["workloads"]} - {"PASSED"}) + flags
     print(
         f"{row['solution']:30}{row['passed']:>4}/{len(row['workloads'])}{shown(time_ms, 4):>11}"
-        f"{shown(bound_ms, 4):>10}{shown(ratio, 2):>7}{shown(row['score'], 3):>7}{row['seconds']:>6.1f}"
+        f"{shown(bound_ms, 4):>10}{shown(ratio, 2):>9}{shown(row['score'], 3):>7}{row['seconds']:>6.1f}"
         f"  {','.join(flags)[:44]}"
     )
 

@@ -1,7 +1,7 @@
 """Seconds of one evaluation of each example on the CPU with a judge that is warm.
 
-Target: at most 10 s for five workloads. Beside it stands the first evaluation of each, which also builds, derives
-the bound and times the reference.
+Target: at most 10 s for five workloads. Beside it stands the first evaluation of each, which also builds,
+derives the bound and times the reference.
 """
 
 from __future__ import annotations
