@@ -10,7 +10,18 @@ from typing import TYPE_CHECKING, Any
 from solbench.spec._axes import evaluate, holds, parse_expression
 from solbench.spec._check import Finding, check
 from solbench.spec._check_solution import signature_error
-from solbench.spec._definition import Axis, ConstAxis, Definition, ExprAxis, TensorSpec, VarAxis
+from solbench.spec._definition import (
+    Axis,
+    ConstAxis,
+    Definition,
+    ExprAxis,
+    GateMultipliers,
+    ModelSource,
+    OwnRecord,
+    Policy,
+    TensorSpec,
+    VarAxis,
+)
 from solbench.spec._dtypes import DTYPES, Dtype, dtype_of, torch_dtype
 from solbench.spec._problem import Problem, load_problem, make_problem
 from solbench.spec._reference import load_entrypoint, load_reference, reference_file
@@ -96,10 +107,14 @@ __all__ = [
     "ExprAxis",
     "Finding",
     "Flag",
+    "GateMultipliers",
     "InputDescriptor",
     "InputLayout",
     "InputValue",
+    "ModelSource",
+    "OwnRecord",
     "Performance",
+    "Policy",
     "Problem",
     "RandomInput",
     "SafetensorsInput",

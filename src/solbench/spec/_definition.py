@@ -64,6 +64,47 @@ class TensorSpec(_Exchanged):
         return name
 
 
+class ModelSource(_Exchanged):
+    """A public model whose dimensions a problem has."""
+
+    id: str
+    """On the model hub."""
+    source: str
+    """Where the dimensions stand: the fields of its public configuration."""
+    domain: str = "language"
+
+
+class GateMultipliers(_Exchanged):
+    """How much worse than the reference at declared precision a result may be."""
+
+    rms_multiplier: float = Field(default=2.0, gt=0)
+    max_multiplier: float = Field(default=4.0, gt=0)
+    reason: str = ""
+    """Why they are not the defaults."""
+
+
+class Policy(_Exchanged):
+    """What a solution may do."""
+
+    prepacked_weights: bool = True
+    """Weights keep their values and addresses over calls, so that they may be repacked once."""
+    library_calls: bool = True
+    lower_precision: bool = False
+    streams: bool = True
+
+
+class OwnRecord(_Exchanged):
+    """What SolBench's own problems say beside the public form; other readers skip it."""
+
+    tier: str
+    direction: Literal["forward", "backward"]
+    models: tuple[ModelSource, ...] = ()
+    weights: tuple[str, ...] = ()
+    """Inputs that are weights; all others are activations and change with each call."""
+    gate: GateMultipliers = GateMultipliers()
+    policy: Policy = Policy()
+
+
 class Definition(_Exchanged):
     name: str = Field(min_length=1)
     axes: dict[str, Axis]
@@ -79,6 +120,8 @@ class Definition(_Exchanged):
     """Boolean expressions over the axes; each must hold for every workload."""
     custom_inputs_entrypoint: str | None = None
     """Name of a function of the reference: ``fn(axes_and_scalars, device) -> dict``."""
+    solbench: OwnRecord | None = None
+    """Only our own problems have it."""
 
     @field_validator("hf_id", "op_type", "custom_inputs_entrypoint", mode="before")
     @classmethod

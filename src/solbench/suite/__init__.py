@@ -1,0 +1,58 @@
+"""The bundled suite: our own problems, one small file each, in ``l1/ l2/ quant/ fib/``.
+
+Listing and exporting do not import torch.
+"""
+
+from __future__ import annotations
+
+from solbench.suite._catalogue import TIER_FOLDERS, catalogue, names, source_of
+from solbench.suite._draw import computed, draw
+from solbench.suite._export import SMOKE_FILE, build, export, load
+from solbench.suite._form import (
+    Gate,
+    Gradient,
+    Input,
+    Model,
+    Problem,
+    Rows,
+    Scalar,
+    SuitePolicy,
+    TensorType,
+    activation,
+    rows,
+    scalar,
+    tensor_type,
+    var,
+    weight,
+)
+from solbench.suite._source import ProblemSource, read_problem_file
+
+__all__ = [
+    "SMOKE_FILE",
+    "TIER_FOLDERS",
+    "Gate",
+    "Gradient",
+    "Input",
+    "Model",
+    "Problem",
+    "ProblemSource",
+    "Rows",
+    "Scalar",
+    "SuitePolicy",
+    "TensorType",
+    "activation",
+    "build",
+    "catalogue",
+    "computed",
+    "draw",
+    "export",
+    "load",
+    "names",
+    "read_problem_file",
+    "rows",
+    "scalar",
+    "source_of",
+    "tensor_type",
+    "var",
+    "weight",
+]

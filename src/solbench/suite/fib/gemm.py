@@ -1,0 +1,41 @@
+"""One linear layer without bias, ``C = A Bᵀ``, at the shapes of routers, projections and MLP halves."""
+
+from solbench.suite import Model, Problem, activation, draw, rows, var, weight
+
+_QWEN = "Qwen/Qwen3-30B-A3B"
+_LLAMA = "meta-llama/Llama-3.1-8B"
+TABLE = (
+    (128, 2048, Model(_QWEN, "router: num_experts 128, hidden_size 2048")),
+    (256, 7168, Model("deepseek-ai/DeepSeek-V3", "router: n_routed_experts 256, hidden_size 7168")),
+    (2048, 4096, Model(_QWEN, "o_proj: num_attention_heads 32 × head_dim 128, hidden_size 2048")),
+    (4096, 4096, Model(_LLAMA, "o_proj: num_attention_heads 32 × head_dim 128, hidden_size 4096")),
+    (4096, 14336, Model(_LLAMA, "down_proj: intermediate_size 14336, hidden_size 4096")),
+    (5120, 2048, Model(_QWEN, "qkv_proj: (32 + 2 × 4) heads × head_dim 128, hidden_size 2048")),
+    (6144, 4096, Model(_LLAMA, "qkv_proj: (32 + 2 × 8) heads × head_dim 128, hidden_size 4096")),
+    (28672, 4096, Model(_LLAMA, "gate and up_proj: 2 × intermediate_size 14336, hidden_size 4096")),
+)
+PROBLEMS = [
+    Problem(
+        name=f"gemm_n{n}_k{k}",
+        tier="FIB",
+        family="gemm",
+        models=(model,),
+        axes={"m": var, "n": n, "k": k},
+        inputs={
+            "a": activation("float16[m, k]", draw.normal()),
+            "b": weight("float16[n, k]", draw.weight_matrix()),
+        },
+        outputs={"c": "float16[m, n]"},
+        workloads=rows(
+            "m", *(1, 2, 8, 16, 31, 64, 100, 128, 256, 500, 512, 1024, 2048, 4096, 6000, 8192)
+        ),
+        smoke=rows("m n k", (3, 128, 512), (65, 96, 768)),
+    )
+    for n, k, model in TABLE
+]
+
+import torch
+
+
+def run(a, b):
+    return torch.matmul(a, b.transpose(0, 1))

@@ -1,0 +1,50 @@
+"""RMSNorm over the last axis, computed in float32 and rounded once.
+
+The narrow ones stand inside attention: over a head (Qwen3), over the compressed key-value and query vectors of
+latent attention (DeepSeek). There a "row" is a token, or a token's head.
+"""
+
+from solbench.suite import Model, Problem, activation, draw, rows, scalar, var, weight
+
+TABLE = (
+    (
+        128,
+        1e-6,
+        Model("Qwen/Qwen3-30B-A3B", "head_dim 128, rms_norm_eps 1e-6 (query and key norm)"),
+    ),
+    (512, 1e-6, Model("deepseek-ai/DeepSeek-V3", "kv_lora_rank 512, rms_norm_eps 1e-6")),
+    (1536, 1e-6, Model("deepseek-ai/DeepSeek-R1", "q_lora_rank 1536, rms_norm_eps 1e-6")),
+    (2048, 1e-6, Model("Qwen/Qwen3-30B-A3B", "hidden_size 2048, rms_norm_eps 1e-6")),
+    (4096, 1e-5, Model("meta-llama/Llama-3.1-8B", "hidden_size 4096, rms_norm_eps 1e-5")),
+    (7168, 1e-6, Model("deepseek-ai/DeepSeek-V3", "hidden_size 7168, rms_norm_eps 1e-6")),
+)
+HEADS = 32
+"""Rows a token where the norm is over a head."""
+TOKENS = (1, 3, 8, 16, 48, 64, 128, 200, 512, 777, 1024, 2048, 4096, 5000, 8192, 16384)
+PROBLEMS = [
+    Problem(
+        name=f"rmsnorm_h{width}",
+        tier="FIB",
+        family="norm",
+        models=(model,),
+        axes={"num_rows": var, "width": width},
+        inputs={
+            "hidden_states": activation("bfloat16[num_rows, width]", draw.residual_stream()),
+            "weight": weight("bfloat16[width]", draw.norm_weight()),
+            "eps": scalar("float32", eps),
+        },
+        outputs={"output": "bfloat16[num_rows, width]"},
+        workloads=rows("num_rows", *(n * (HEADS if width == 128 else 1) for n in TOKENS)),
+        smoke=rows("num_rows width", (7, width), (96, 256)),
+    )
+    for width, eps, model in TABLE
+]
+
+import torch
+
+
+def run(hidden_states, weight, eps):
+    values = hidden_states.to(torch.float32)
+    mean_square = values.pow(2).mean(dim=-1, keepdim=True)
+    normalised = values * torch.rsqrt(mean_square + eps)
+    return (normalised * weight.to(torch.float32)).to(hidden_states.dtype)

@@ -1,0 +1,1 @@
+"""Problems of one operator, or two tightly bound."""
