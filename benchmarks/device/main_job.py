@@ -56,7 +56,7 @@ def has_device(device: str) -> bool:
 def print_doctor() -> None:
     """Its last twelve lines; a failure is shown, not raised."""
     command = [sys.executable, "-m", "solbench", "doctor"]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "COLUMNS": "110"}
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "COLUMNS": "110"}
     done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=120)
     for line in (done.stdout or done.stderr).splitlines()[-14:]:
         print(line[:110])
