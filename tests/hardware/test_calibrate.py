@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -22,7 +23,14 @@ from solbench.hardware import (
 )
 from solbench.hardware import _calibrate as module
 from solbench.hardware._calibration import merge_peaks, store_calibration
-from solbench.hardware._measure import HostStopwatch, Plan, Subject, matmul_rates, measure
+from solbench.hardware._measure import (
+    EventStopwatch,
+    HostStopwatch,
+    Plan,
+    Subject,
+    matmul_rates,
+    measure,
+)
 
 CALIBRATION = Calibration(
     device="cpu",
@@ -125,6 +133,67 @@ def test_host_stopwatch_calls_at_least_once_beyond_warm_up() -> None:
     calls: list[int] = []
     assert HostStopwatch().best_s(lambda: calls.append(1), 0.0) >= 0.0
     assert calls
+
+
+class FakeCuda:
+    """A stream on which each call takes ``call_ms`` and a pair of events costs 9 µs."""
+
+    def __init__(self, call_ms: float) -> None:
+        self.call_ms = call_ms
+        self.now_ms = 0.0
+        self.asleep = 0
+
+    def call(self) -> None:
+        assert self.asleep, "calls are queued behind a sleeping stream"
+        self.now_ms += self.call_ms
+
+    def install(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        cuda = self
+
+        class Event:
+            def __init__(self, enable_timing: bool) -> None:
+                assert enable_timing
+
+            def record(self) -> None:
+                self.at_ms = cuda.now_ms
+
+            def elapsed_time(self, end: Event) -> float:
+                assert not cuda.asleep, "read after synchronising"
+                return end.at_ms - self.at_ms + 9e-3
+
+        def wake() -> None:
+            cuda.asleep = 0
+
+        monkeypatch.setattr(torch.cuda, "Event", Event)
+        monkeypatch.setattr(torch.cuda, "_sleep", lambda cycles: setattr(cuda, "asleep", cycles))
+        monkeypatch.setattr(torch.cuda, "synchronize", wake)
+        monkeypatch.setattr(torch.cuda, "device", lambda device: nullcontext())
+
+
+def test_slope_between_queues_is_free_of_the_cost_of_events(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    fake = FakeCuda(call_ms=3e-3)
+    fake.install(monkeypatch)
+    watch = EventStopwatch(torch.device("cuda:0"))
+    assert watch.floor_s(fake.call) == pytest.approx(3e-6)
+
+
+@pytest.mark.parametrize(
+    ("call_ms", "expected_s"),
+    [
+        (3e-3, 3e-6 + 9e-6 / 200),  # tiny: the longest queue
+        (0.5, 0.5e-3 + 9e-6 / 9),  # 5 ms hold 9 calls of 0.509 ms
+        (20.0, 20e-3 + 9e-6),  # long: one call
+    ],
+)
+def test_queues_are_as_long_as_makes_events_cheap(
+    monkeypatch: pytest.MonkeyPatch, call_ms: float, expected_s: float
+) -> None:
+    fake = FakeCuda(call_ms)
+    fake.install(monkeypatch)
+    watch = EventStopwatch(torch.device("cuda:0"))
+    assert watch.best_s(fake.call, 0.0) == pytest.approx(expected_s)
 
 
 def test_cpu_device_is_made_of_the_measured_peaks() -> None:
