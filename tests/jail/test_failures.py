@@ -285,3 +285,35 @@ def test_a_large_layout_with_many_slots_is_passed_whole(spawn: Spawn) -> None:
     jailed.input("x", 149).fill_(4)
     assert jailed.run(slot=149).ok
     assert torch.equal(jailed.output(slot=149), torch.full((8,), 5.0))
+
+
+def test_files_that_fill_the_disk_count_as_memory(spawn: Spawn) -> None:
+    source = """
+        import os
+        def run(x):
+            number = 0
+            while True:
+                number += 1
+                with open(f"{number}", "wb") as file:
+                    file.write(bytes(64 << 20))
+    """
+    jailed = spawn(source, limits=Limits(memory_bytes=800 * _MIB))
+    reply = jailed.prepare()
+    assert reply.kind == "memory"
+    assert "scratch" in reply.detail
+
+
+def test_memory_is_looked_at_between_short_calls_too(spawn: Spawn) -> None:
+    source = (
+        "import torch\nkept = []\ndef run(x):\n    kept.append(torch.ones(1 << 21))\n    return x\n"
+    )
+    jailed = spawn(source, limits=Limits(memory_bytes=600 * _MIB))
+    assert jailed.seal().ok
+    replies = (jailed.run() for _ in range(200))
+    assert next(reply for reply in replies if not reply.ok).kind == "memory"
+
+
+def test_the_kernel_would_take_the_worker_first(spawn: Spawn) -> None:
+    jailed = spawn("def run(x):\n    return x\n")
+    assert jailed.prepare().ok
+    assert Path(f"/proc/{jailed.worker.pid}/oom_score_adj").read_text().strip() == "1000"

@@ -85,8 +85,7 @@ class _Process:
 
     def receive(self, timeout_s: float) -> tuple[dict[str, object], list[int]] | None:
         """The next message and its descriptors; ``None`` at the end of time or of the zygote."""
-        readable, _, _ = select.select([self.channel], [], [], timeout_s)
-        if not readable:
+        if not _readable(self.channel.fileno(), timeout_s):
             return None
         try:
             data, descriptors, _, _ = socket.recv_fds(self.channel, _MESSAGE_BYTES, 8)
@@ -293,8 +292,7 @@ def _forbid_resizing(descriptors: Iterable[int]) -> None:
 
 def _await_layers(ready_fd: int, log_fd: int) -> dict[str, str]:
     """What the shim says about its walls, before anything untrusted is loaded."""
-    readable, _, _ = select.select([ready_fd], [], [], _SPAWN_S)
-    data = os.read(ready_fd, _MESSAGE_BYTES * 4) if readable else b""
+    data = os.read(ready_fd, _MESSAGE_BYTES * 4) if _readable(ready_fd, _SPAWN_S) else b""
     if not data:
         reason = ""
         with contextlib.suppress(BlockingIOError):
@@ -307,3 +305,10 @@ def _await_layers(ready_fd: int, log_fd: int) -> dict[str, str]:
 def _kill(pidfd: int) -> None:
     with contextlib.suppress(ProcessLookupError):
         signal.pidfd_send_signal(pidfd, signal.SIGKILL)
+
+
+def _readable(fd: int, timeout_s: float) -> bool:
+    """Whether there is something to read in time. ``select`` cannot name descriptors above 1023."""
+    poller = select.poll()
+    poller.register(fd, select.POLLIN)
+    return bool(poller.poll(timeout_s * 1000))

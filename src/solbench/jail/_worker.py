@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import mmap
 import os
 import select
@@ -19,7 +20,8 @@ from solbench.jail.protocol import CLAIM_COUNT, PAGE_BYTES, Command, Field, Stat
 
 _SPIN_LOOKS = 200
 """Looks at the page between two looks at the clock (some 15 µs)."""
-_HOUSEKEEPING_NS = 1_000_000
+_HOUSEKEEPING_NS = 5_000_000
+"""Rare, since an answer that comes meanwhile is seen some ten microseconds late."""
 _MEMORY_EVERY_NS = 5_000_000
 _TREE_EVERY_NS = 100_000_000
 _NAP_AFTER_NS = 50_000_000
@@ -29,6 +31,7 @@ _LONGEST_NAP_S = 2e-3
 _FREEZE_S = 2.0
 _RESEND_S = 0.005
 _LOG_READS = 16
+_FILES_COUNTED = 2000
 _EXIT_S = 1.0
 
 
@@ -126,12 +129,16 @@ class JailedWorker:
 
     def _answered(self, seen_ns: int) -> Reply:
         value = self._fields[Field.STATUS]
-        known = value in Status._value2member_map_
-        status = Status(value) if known else Status.INTERNAL
         self._drain_log()
+        if (excess := self._check_memory(seen_ns)) is not None:
+            return excess
+        try:
+            status = Status(value)
+        except ValueError:
+            return Reply("done", Status.INTERNAL, f"status {value} does not exist", seen_ns)
         if self._command == Command.SEAL and status == Status.OK:
             return self._look_sealed(seen_ns)
-        return Reply("done", status, "" if known else f"status {value} does not exist", seen_ns)
+        return Reply("done", status, seen_ns=seen_ns)
 
     def _look_sealed(self, seen_ns: int) -> Reply:
         """The worker says that it is sealed; believe what can be seen."""
@@ -149,27 +156,29 @@ class JailedWorker:
             if self._fields[Field.DONE] == sequence:
                 return self._answered(now)
             return self._finish("died", self._cause_of_death())
-        if now >= self._next_memory_ns:
-            self._next_memory_ns = now + _MEMORY_EVERY_NS
-            used = self._memory_bytes(now)
-            if used > self._limits.memory_bytes:
-                return self._finish(
-                    "memory",
-                    f"resident memory of {used >> 20} MiB passed the limit of "
-                    f"{self._limits.memory_bytes >> 20} MiB",
-                )
-        return None
+        return self._check_memory(now)
 
-    def _memory_bytes(self, now: int) -> int:
-        """Of the worker; now and then also of what it started, which it can until it is sealed."""
-        used = _processes.resident_bytes(self.pid)
-        if not self._sealed and now >= self._next_tree_ns:
+    def _check_memory(self, now: int) -> Reply | None:
+        """From time to time: what the worker holds, in memory and in files."""
+        if now < self._next_memory_ns:
+            return None
+        self._next_memory_ns = now + _MEMORY_EVERY_NS
+        used, what = _processes.resident_bytes(self.pid), "resident memory"
+        if now >= self._next_tree_ns:
             self._next_tree_ns = now + _TREE_EVERY_NS
-            used += sum(map(_processes.resident_bytes, self._descendants()))
-        return used
+            if not self._clean:  # until it is sealed, also what it started
+                used += sum(map(_processes.resident_bytes, self._descendants()))
+            if (files := _folder_bytes(self._scratch)) > used:
+                used, what = files, "files in the scratch folder"
+        limit = self._limits.memory_bytes
+        if used <= limit:
+            return None
+        return self._finish(
+            "memory", f"{what} of {used >> 20} MiB passed the limit of {limit >> 20} MiB"
+        )
 
     def _dead(self) -> bool:
-        return bool(self._poll.poll(0))
+        return self._pidfd < 0 or bool(self._poll.poll(0))
 
     def _cause_of_death(self) -> str:
         status = self._exit_status(self.pid, _EXIT_S)
@@ -293,6 +302,16 @@ class JailedWorker:
         if self._pidfd >= 0:
             with contextlib.suppress(ProcessLookupError):
                 signal.pidfd_send_signal(self._pidfd, number)
+
+
+def _folder_bytes(folder: Path) -> int:
+    """What lies below, as far as it is looked through: many files are slow to count, and to make."""
+    total = 0
+    entries = (Path(parent, name) for parent, _, names in os.walk(folder) for name in names)
+    for path in itertools.islice(entries, _FILES_COUNTED):
+        with contextlib.suppress(OSError):
+            total += path.lstat().st_blocks * 512
+    return total
 
 
 def make_page() -> tuple[int, mmap.mmap]:

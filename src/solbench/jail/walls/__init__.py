@@ -79,11 +79,14 @@ def raise_walls(
         except (OSError, ValueError, JailError) as error:
             layers[name] = str(error) or type(error).__name__
 
-    attempt("descriptors", lambda: close_descriptors(keep))
+    kept = tuple(keep)
+    attempt("descriptors", lambda: close_descriptors(kept))
     attempt("no_new_privs", no_new_privileges)
     attempt("namespaces", enter_namespaces)
     in_namespace = not layers["namespaces"]
-    attempt("limits", lambda: limit_resources(own_user_namespace=in_namespace))
+    attempt(
+        "limits", lambda: limit_resources(descriptors=len(kept), own_user_namespace=in_namespace)
+    )
     attempt("capabilities", drop_capabilities)
     attempt("lifetime", lambda: die_with_parent(parent))
     attempt("landlock", lambda: _landlock(allowed))

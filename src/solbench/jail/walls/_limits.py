@@ -15,15 +15,17 @@ _PROCESSES = 512
 """Processes and threads in the worker's user namespace; the kernel exempts root."""
 
 
-def limit_resources(*, own_user_namespace: bool) -> None:
-    """No core dumps, bounded files and descriptors, no real-time rights.
+def limit_resources(*, descriptors: int, own_user_namespace: bool) -> None:
+    """No core dumps, bounded files, ``descriptors`` more than usual, no real-time rights.
 
-    Address space stays free: CUDA reserves far more than it uses. Memory is watched by the judge.
+    Address space stays free: CUDA reserves far more than it uses. Memory is watched by the judge; should the
+    machine run out of it all the same, the kernel takes this process first.
     """
+    Path("/proc/self/oom_score_adj").write_text("1000")
     for limit, value in (
         (resource.RLIMIT_CORE, 0),
         (resource.RLIMIT_FSIZE, _FILE_BYTES),
-        (resource.RLIMIT_NOFILE, _DESCRIPTORS),
+        (resource.RLIMIT_NOFILE, _DESCRIPTORS + descriptors),
         (resource.RLIMIT_RTPRIO, 0),
         (resource.RLIMIT_NICE, 0),
         (resource.RLIMIT_MSGQUEUE, 0),
