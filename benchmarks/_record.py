@@ -37,7 +37,7 @@ def record(name: str, numbers: dict[str, Any]) -> Path:
     entry = {
         "benchmark": name,
         "date": now.isoformat(timespec="seconds"),
-        "command": " ".join([Path(sys.executable).name, *sys.argv]),
+        "command": " ".join(["python", _script(), *sys.argv[1:]]),
         "machine": machine(),
         "numbers": numbers,
     }
@@ -49,6 +49,11 @@ def record(name: str, numbers: dict[str, Any]) -> Path:
             print(f"{key:40} {value:.4g}" if isinstance(value, float) else f"{key:40} {value}")
     print(f"written: {path}")
     return path
+
+
+def _script() -> str:
+    """The script's path as seen from the checkout, wherever that lies."""
+    return str(Path(sys.argv[0]).resolve().relative_to(Path(__file__).resolve().parents[1]))
 
 
 def _version(package: str) -> str | None:

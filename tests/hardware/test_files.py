@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -158,6 +160,15 @@ def test_a_wrong_file_names_file_key_and_remedy(
 ) -> None:
     with pytest.raises(InputError, match=f"(?s){message}"):
         load_hardware(variant(tmp_path, old, new))
+
+
+def test_devices_load_without_torch() -> None:
+    code = (
+        "import sys; from solbench.hardware import load_hardware, known_hardware;"
+        "[load_hardware(n) for n in known_hardware() if n != 'cpu']; print('torch' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
 
 
 def test_a_file_of_ones_own_loads_by_path(tmp_path: Path) -> None:
