@@ -32,7 +32,8 @@ def check_command(
     """
     from solbench.spec import check
 
-    findings = [finding for path in paths for finding in check(path)]
+    with _console.progress("checking", None):
+        findings = [finding for path in paths for finding in check(path)]
     if json_lines:
         for finding in findings:
             _console.emit(_plain(asdict(finding)))

@@ -68,13 +68,11 @@ def explain_command(
     chosen = select_workloads(problem, [workload] if workload else None)[0]
     if workload is None and len(problem.workloads) > 1:
         _console.note(f"note: the first of {len(problem.workloads)} workloads; see --workload")
-    (bound,) = derive_bound(
-        problem,
-        resolve_hardware(hardware),
-        workload=chosen.uuid,
-        clock_mhz=clock_mhz,
-        verify=verify,
-    )
+    device = resolve_hardware(hardware)
+    with _console.progress("deriving the bound", None):
+        (bound,) = derive_bound(
+            problem, device, workload=chosen.uuid, clock_mhz=clock_mhz, verify=verify
+        )
     if plot is not None:
         from solbench.report import bound_svg
 
