@@ -71,13 +71,13 @@ def test_a_failure_says_where_and_how_much():
 
 
 def test_the_first_difference_is_found_beyond_the_first_chunk():
-    reference = torch.ones(2, CHUNK_ELEMENTS)
+    reference = torch.ones(2, CHUNK_ELEMENTS["cpu"])
     output = reference.clone()
     output[1, 5] = 3.0
     result = official_gate(output, reference, STRICT)
     assert result.first is not None
     assert result.first.index == (1, 5)
-    assert result.matched_ratio == 1 - 1 / (2 * CHUNK_ELEMENTS)
+    assert result.matched_ratio == 1 - 1 / (2 * CHUNK_ELEMENTS["cpu"])
 
 
 def test_shape_comes_before_dtype_and_both_before_numbers():
@@ -212,3 +212,24 @@ class TestBudget:
         assert not result.passed
         assert result.first is not None
         assert result.first.index == (1,)
+
+
+def test_a_reference_of_zero_has_no_relative_error():
+    reference = vector(0.0, 2.0)
+    result = official_gate(vector(0.005, 2.5), reference, STRICT)
+    assert result.max_relative_error == 0.25
+    assert result.max_absolute_error == 0.5
+
+
+def test_chunks_are_counted_together():
+    count = 3 * CHUNK_ELEMENTS["cpu"] + 5
+    torch.manual_seed(0)
+    reference = torch.randn(count)
+    output = reference + 0.03 * torch.randn(count)
+    result = official_gate(output, reference, LOOSE)
+    off = (output - reference).abs() > 0.01 + 0.01 * reference.abs()
+    assert result.matched_ratio == 1 - int(off.sum()) / count
+    assert result.first is not None
+    assert result.first.index == (int(off.nonzero()[0]),)
+    assert result.max_absolute_error == float((output - reference).abs().max())
+    assert result.max_relative_error == float(((output - reference) / reference).abs().max())

@@ -123,3 +123,13 @@ def test_a_failing_reference_is_its_own_error(fakes):
     fakes.oracle.fails = True
     with pytest.raises(ReferenceFailed, match="ValueError"):
         play(fakes, fakes.worker(fakes.right))
+
+
+def test_an_unchecked_participant_is_timed_and_not_compared(fakes):
+    reference = Participant(fakes.worker(lambda inputs, outputs: None), fakes.arena(), False)
+    candidate = Participant(fakes.worker(fakes.right), fakes.arena())
+    play_round = Round(fakes.device, fakes.oracle, Run(0, 0, 1), [5], "zeros", 1.0)
+    checked, unchecked = play_round.play([candidate, reference])
+    assert (len(checked.gates), len(unchecked.gates)) == (1, 0)
+    assert unchecked.failure is None
+    assert unchecked.latency_ms == 1.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import json
 import os
@@ -12,7 +13,8 @@ from typing import Any
 
 import pytest
 
-from solbench.jail import Limits
+from solbench.errors import InputError, JailError
+from solbench.jail import JailedWorker, Limits, Walls
 from solbench.judge import (
     Budget,
     EvaluationResult,
@@ -403,3 +405,48 @@ def test_nothing_is_left_behind(scale_problem):
 def _children() -> list[int]:
     listed = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
     return [int(pid) for pid in listed]
+
+
+def test_an_interrupt_ends_the_workers(judge, scale_problem):
+    def interrupt(trace: Any) -> None:
+        raise KeyboardInterrupt
+
+    before = _descendants()
+    with pytest.raises(KeyboardInterrupt):
+        judge.evaluate(scale_problem(workloads=2), solution(GOOD), on_trace=interrupt)
+    deadline = time.monotonic() + 5
+    while (left := _descendants() - before) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not left
+    assert judge.evaluate(scale_problem(), solution(GOOD)).passed
+
+
+def test_a_jail_with_a_missing_layer_is_flagged_or_refused(judge, scale_problem, monkeypatch):
+    without = Walls({"landlock": "the kernel has none", "seccomp": ""}, sealed=True)
+    monkeypatch.setattr(JailedWorker, "walls", lambda self: without)
+    result = judge.evaluate(scale_problem(), solution(GOOD))
+    assert result.passed
+    (evidence,) = [
+        flag.evidence for flag in result.traces[0].solbench.flags if flag.id == "jail_incomplete"
+    ]
+    assert "the kernel has none" in evidence
+    assert result.traces[0].solbench.jail["landlock"] == "the kernel has none"
+    with pytest.raises(JailError, match="landlock"):
+        judge.evaluate(scale_problem(), solution(GOOD), require_jail=True)
+
+
+def test_unknown_workloads_and_hardware_are_the_callers_errors(judge, scale_problem):
+    with pytest.raises(InputError, match="w9"):
+        judge.evaluate(scale_problem(), solution(GOOD), workloads=["w9"])
+    with pytest.raises(InputError, match="h9000"):
+        judge.evaluate(scale_problem(), solution(GOOD), hardware="h9000")
+
+
+def _descendants() -> set[int]:
+    found, queue = set(), [os.getpid()]
+    while queue:
+        for file in Path(f"/proc/{queue.pop()}/task").glob("*/children"):
+            with contextlib.suppress(OSError):
+                queue += (new := [int(pid) for pid in file.read_text().split()])
+                found |= set(new)
+    return found

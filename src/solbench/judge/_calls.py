@@ -33,6 +33,9 @@ class Participant:
 
     worker: Worker
     arena: Arena
+    checked: bool = True
+    """Its outputs are poisoned and compared. Always for a candidate; the problem's own reference
+    needs it once."""
 
 
 @dataclass(slots=True)
@@ -73,7 +76,7 @@ class Round:
         ]
         values = [self.oracle.inputs(seed) for seed in self.seeds]
         for participant, _ in ready:
-            self._lay_out(participant.arena, values)
+            self._lay_out(participant, values)
         for participant, outcome in ready:
             self.device.flush()
             self._release(participant, outcome)
@@ -85,13 +88,17 @@ class Round:
         outcome.failure = failure_of(reply, "run")
         return outcome.failure is None
 
-    def _lay_out(self, arena: Arena, values: Sequence[Mapping[str, ArgumentValue]]) -> None:
+    def _lay_out(
+        self, participant: Participant, values: Sequence[Mapping[str, ArgumentValue]]
+    ) -> None:
+        arena = participant.arena
         for slot, inputs in zip(self.run.slots, values, strict=True):
             mismatch = find_mismatch(arena.layout, inputs)
             if mismatch:
                 raise InputsChanged(mismatch)
             arena.fill(slot, inputs)
-            arena.poison(slot, self.poison)
+            if participant.checked:
+                arena.poison(slot, self.poison)
 
     def _release(self, participant: Participant, outcome: Outcome) -> None:
         passage = self.device.release(
@@ -107,7 +114,7 @@ class Round:
         values: Sequence[dict[str, ArgumentValue]],
     ) -> None:
         for slot, inputs in zip(self.run.slots, values, strict=True):
-            running = [pair for pair in ready if pair[1].failure is None]
+            running = [pair for pair in ready if pair[0].checked and pair[1].failure is None]
             for participant, outcome in running:
                 # Before the reference runs: it may write into the judge's copy of the inputs.
                 evidence = participant.arena.changed_inputs(slot, inputs)

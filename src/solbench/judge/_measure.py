@@ -165,7 +165,13 @@ class Bench:
             poison,
             self.candidate.limits.call_s,
         )
-        outcomes = play.play([_participant(runner, self.layout) for _, runner in workers])
+        warm = bool(into.candidate)
+        outcomes = play.play(
+            [
+                _participant(runner, self.layout, checked=name == "candidate" or not warm)
+                for name, runner in workers
+            ]
+        )
         named = dict(zip((name for name, _ in workers), outcomes, strict=True))
         self._drop_failed_reference(into, named.get("reference"))
         return named
@@ -183,10 +189,10 @@ class Bench:
         return self.candidate.arenas[self.layout].layout.slots
 
 
-def _participant(runner: Runner, layout: int) -> Participant:
+def _participant(runner: Runner, layout: int, *, checked: bool) -> Participant:
     if runner.worker is None:
         raise JailError("there is no worker to measure")
-    return Participant(runner.worker, runner.arenas[layout])
+    return Participant(runner.worker, runner.arenas[layout], checked)
 
 
 def _worse(one: GateResult, other: GateResult) -> GateResult:
