@@ -131,7 +131,7 @@ def test_of_many_operations_the_largest_are_shown() -> None:
     demand = dataclasses.replace(DEMAND, nodes=(*small, node))
     text = shown(explain_report(dataclasses.replace(BOUND, demand=demand)))
     assert "the 40 largest of 101 operations" in text
-    assert "4.19 MFLOP" in text
+    assert "4.19 M bf16" in text
 
 
 def test_the_picture_names_every_term_and_incomplete_bounds_have_none() -> None:

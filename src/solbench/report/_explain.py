@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _MOST_ROWS = 40
 """Of operations shown: an unrolled loop has thousands, and the largest ones explain the bound."""
-_LINE_CHARS = 30
+_LINE_CHARS = 26
 _ENTERS = {"t_sol": "T_SOL", "t_attainable": "T_attainable"}
 
 
@@ -102,16 +102,20 @@ def node_table(nodes: Sequence[NodeCost]) -> RenderableType:
         shown = sorted(shown, key=lambda n: (n.matrix_flops, n.vector_ops), reverse=True)
         shown = shown[:_MOST_ROWS]
     table = _plain_table(
-        ("operation", False), ("einsum", False), ("matrix", True), ("vector", True), ("line", True)
+        ("operation", False),
+        ("einsum", False),
+        ("matrix FLOP", True),
+        ("vector", True),
+        ("line", True),
     )
     table.columns[-1].justify = "left"
     for node in shown:
-        work = f"{fmt.amount(node.matrix_flops, 'FLOP')} {node.precision}".rstrip()
+        work = f"{fmt.amount(node.matrix_flops, '')} {node.precision}".rstrip()
         table.add_row(
             Text(node.op.removeprefix("aten.").removesuffix(".default")),
             Text(node.einsum),
             work if node.matrix_flops else fmt.ABSENT,
-            fmt.amount(node.vector_ops, "op") if node.vector_ops else fmt.ABSENT,
+            fmt.amount(node.vector_ops, "") if node.vector_ops else fmt.ABSENT,
             Text(_cut(node.location), style="dim"),
         )
     if len(shown) == len(nodes):
@@ -119,9 +123,9 @@ def node_table(nodes: Sequence[NodeCost]) -> RenderableType:
     return Group(table, Text(f"the {len(shown)} largest of {len(nodes)} operations", style="dim"))
 
 
-def _cut(location: str) -> str:
-    """The line's number and its beginning: enough to find it."""
-    return location if len(location) <= _LINE_CHARS else location[: _LINE_CHARS - 1] + "…"
+def _cut(text: str, most: int = _LINE_CHARS) -> str:
+    """The beginning: of a line of the reference, its number and enough to find it."""
+    return text if len(text) <= most else text[: most - 1] + "…"
 
 
 def traffic_table(traffic: Sequence[Traffic]) -> Table:
@@ -155,7 +159,7 @@ def removed_table(removed: Sequence[Removed]) -> Table:
     table = _plain_table(("left out", False), ("matrix", True), ("bytes", True), ("why", False))
     for each in removed:
         table.add_row(
-            Text(each.what),
+            Text(_cut(each.what, 2 * _LINE_CHARS)),
             fmt.amount(each.matrix_flops, "FLOP") if each.matrix_flops else fmt.ABSENT,
             fmt.size(each.dram_bytes) if each.dram_bytes else fmt.ABSENT,
             Text(each.reason),

@@ -59,7 +59,7 @@ def amount(value: float, unit: str) -> str:
         if value >= scale:
             return f"{significant(value / scale)} {prefix}{unit}"
     shown = f"{value:.0f}" if value == int(value) else significant(value)
-    return f"{shown} {unit}"
+    return f"{shown} {unit}".rstrip()
 
 
 def size(byte_count: float) -> str:
