@@ -489,14 +489,15 @@ def test_a_daemon_made_in_prepare_is_gone_when_sealed(spawn: Spawn) -> None:
     jailed: Jailed = spawn(
         """
         import os, time
+        heard, say = os.pipe()
         if os.fork() == 0:
             os.setsid()
             if os.fork():
                 os._exit(0)
-            print("daemon", os.getpid(), flush=True)
+            os.write(say, str(os.getpid()).encode())
             while True:
                 time.sleep(0.01)
-        time.sleep(0.2)
+        print("daemon", os.read(heard, 20).decode())
         def run(x):
             return x
         """

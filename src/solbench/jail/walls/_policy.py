@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import os
 import shutil
+import site
 import subprocess
 import sys
 import sysconfig
@@ -63,7 +64,7 @@ def tree_without(root: Path, excluded: Iterable[Path]) -> list[str]:
 def _package_folders() -> tuple[Path, ...]:
     """Where installed packages lie; not what ``.pth`` files link in."""
     paths = sysconfig.get_paths()
-    found = {Path(paths["purelib"]), Path(paths["platlib"])}
+    found = {Path(paths["purelib"]), Path(paths["platlib"]), *map(Path, site.getsitepackages())}
     for module in ("torch", "numpy"):
         loaded = sys.modules.get(module)
         if loaded is not None and loaded.__file__:
