@@ -7,7 +7,7 @@ import linecache
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
 from types import ModuleType
@@ -40,6 +40,8 @@ class Call:
     kwargs: Mapping[str, Any]
     inputs: Mapping[str, torch.Tensor]
     """Every tensor input by name, in order: arguments, then parameters and buffers by qualified name."""
+    attributes: Mapping[str, torch.Tensor] = field(default_factory=dict)
+    """Tensors that a module holds as plain attributes: inputs if they are used and were drawn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,8 +138,7 @@ def function_program(
         kwargs = {key: _drawn(item) for key, item in by_name.items()}
         named = dict(zip(_parameter_names(signature, len(args)), args, strict=True)) | kwargs
         if isinstance(function, torch.nn.Module):
-            owned = dict(function.named_parameters()) | dict(function.named_buffers())
-            return Call(function, args, kwargs, named_tensors(named) | owned)
+            return _module_call(function, args, kwargs, named_tensors(named))
         return Call(function, args, kwargs, named_tensors(named))
 
     inner = inspect.unwrap(
@@ -185,8 +186,23 @@ def _model_call(module: ModuleType, source: str) -> Call:
     by_position = () if isinstance(made, Mapping) else tuple(made)
     names = _parameter_names(model.forward, len(by_position))
     arguments = named_tensors(dict(zip(names, by_position, strict=True)) | by_name)
-    owned = dict(model.named_parameters()) | dict(model.named_buffers())
-    return Call(model, by_position, by_name, arguments | owned)
+    return _module_call(model, by_position, by_name, arguments)
+
+
+def _module_call(
+    module: torch.nn.Module,
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any],
+    arguments: dict[str, torch.Tensor],
+) -> Call:
+    owned = dict(module.named_parameters()) | dict(module.named_buffers())
+    plain = {
+        f"{path}.{key}" if path else key: value
+        for path, part in module.named_modules()
+        for key, value in vars(part).items()
+        if isinstance(value, torch.Tensor)
+    }
+    return Call(module, args, kwargs, arguments | owned, plain)
 
 
 def _init_arguments(given: Any) -> tuple[Sequence[Any], Mapping[str, Any]]:

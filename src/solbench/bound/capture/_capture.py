@@ -131,8 +131,14 @@ class _Attempt:
             contents = self._maker.shadow.contents(made)
             recorder.add_constant(tensor, contents)
             return
-        self._add_input(recorder, f"hidden.{self._adopted}", tensor)
+        self._add_input(recorder, self._hidden_name(tensor), tensor)
+
+    def _hidden_name(self, tensor: torch.Tensor) -> str:
+        for name, known in self._call.attributes.items():
+            if known is tensor:
+                return name
         self._adopted += 1
+        return f"hidden.{self._adopted}"
 
     def _finish(self, recorder: Recorder, result: Any) -> None:
         """Name the outputs, and add the inputs that were written to."""

@@ -26,7 +26,7 @@ def watched(contents_of: Contents | None = None) -> Iterator[None]:
             stack.enter_context(patch.object(target, name, replacement))
         stack.enter_context(patch.object(torch.autocast, "__init__", _autocast_on_cpu))
         stack.enter_context(_no_opaque_layers())
-        stack.enter_context(_attention_in_one_piece())
+        stack.enter_context(_own_composites())
         stack.enter_context(_OnCpu(contents_of))
         yield
 
@@ -120,14 +120,19 @@ def _no_opaque_layers() -> Iterator[None]:
 
 
 @contextmanager
-def _attention_in_one_piece() -> Iterator[None]:
-    """Let ``scaled_dot_product_attention`` reach the recorder whole, when no gradient flows through it.
+def _own_composites() -> Iterator[None]:
+    """Two composites that a recorder would otherwise see too late: kernels on their autograd key.
 
-    It is made of other calls, chosen by device and strides before any dispatch mode sees it; a kernel
-    on its autograd key comes first. With gradients it is left to choose, so that its backward is right.
+    ``scaled_dot_product_attention`` is to reach the recorder whole, when no gradient flows through it: it
+    is made of other calls, chosen by device and strides before any dispatch mode sees it. With gradients
+    it is left to choose, so that its backward is right; with dropout too, since no single call describes
+    the dropped probabilities.
+
+    ``_pad_packed_sequence`` writes lengths straight to memory, which fake tensors do not have.
     """
     library = torch.library.Library("aten", "IMPL")  # type: ignore[no-untyped-call]
     library.impl("scaled_dot_product_attention", _attention, "AutogradCPU")  # type: ignore[no-untyped-call]
+    library.impl("_pad_packed_sequence", _pad_packed, "AutogradCPU")  # type: ignore[no-untyped-call]
     try:
         yield
     finally:
@@ -137,7 +142,31 @@ def _attention_in_one_piece() -> Iterator[None]:
 def _attention(*args: Any, **kwargs: Any) -> Any:
     operator = _aten.scaled_dot_product_attention.default
     tensors = [item for item in (*args, *kwargs.values()) if isinstance(item, torch.Tensor)]
-    if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors):
+    differentiated = torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors)
+    dropout = args[4] if len(args) > 4 else kwargs.get("dropout_p", 0.0)
+    if differentiated or dropout > 0:
         return operator.decompose(*args, **kwargs)
     with torch._C._AutoDispatchBelowAutograd():
         return operator(*args, **kwargs)
+
+
+def _pad_packed(
+    data: torch.Tensor,
+    batch_sizes: torch.Tensor,
+    batch_first: bool,
+    padding_value: float,
+    total_length: int,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Rows of every step, filled up to the largest batch, with the length of each sequence."""
+    with torch._C._DisableTorchDispatch():
+        sizes = batch_sizes.tolist()
+    steps = []
+    for step, size in enumerate(sizes):
+        start = sum(sizes[:step])
+        padding = [0, 0] * (data.dim() - 1) + [0, sizes[0] - size]
+        rows = data[start : start + size]
+        steps.append(torch.nn.functional.pad(rows, padding, value=padding_value))
+    missing = max(0, total_length - len(sizes))
+    steps += [torch.full_like(steps[0], padding_value)] * missing
+    lengths = [sum(size > row for size in sizes) for row in range(sizes[0])]
+    return torch.stack(steps, 1 if batch_first else 0), torch.tensor(lengths)

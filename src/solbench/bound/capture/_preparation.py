@@ -54,7 +54,7 @@ def prepare(program: Program, seed: int, limit_bytes: int) -> Prepared:
             # Some code cannot work on fake tensors at all; these inputs are small enough to be real.
             call = make(seed)
         with fake_mode:
-            for tensor in call.inputs.values():
+            for tensor in (*call.inputs.values(), *call.attributes.values()):
                 maker.fake(tensor)
     return Prepared(fake_mode, maker, call)
 

@@ -263,7 +263,11 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
                 self._add_result(results, operator, arguments, operands, tensor, position, level)
         if results.identical and not written and len(results.identical) == len(results.outputs):
             return
-        outputs = [self._unique(output, results) for output in results.outputs]
+        outputs = [
+            # A value has one producer: a piece that equals an older value gets an id of its own.
+            self.builder.copy_of(output) if position in results.identical else output
+            for position, output in enumerate(results.outputs)
+        ]
         versions = [self.builder.new_version(alias, level) for alias in written]
         self.builder.emit(operator.name, arguments, [*outputs, *versions], location)
         for alias, version in zip(written, versions, strict=True):
@@ -287,15 +291,11 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
             return
         known = self.builder.exact_alias_of(tensor)
         if known is not None and known.fresh:
-            results.identical.add(known.value)
+            results.identical.add(len(results.outputs))
             results.outputs.append(known.value)
             return
         view = single_view(operator.name, arguments, tensor, parent, position)
         results.outputs.append(self.builder.add_view(tensor, parent, view).value)
-
-    def _unique(self, output: int, results: _Results) -> int:
-        """A value has one producer: a piece that equals an older value gets an id of its own."""
-        return self.builder.copy_of(output) if output in results.identical else output
 
     def _written(self, operator: Operator, bound: dict[str, Any], level: int) -> list[Alias]:
         """Aliases of the mutated arguments, in schema order, each once."""
@@ -409,6 +409,24 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
             return args[0]
         return self._record(describe(func), args, kwargs)
 
+    def _pack_sequence(self, func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+        """Packing by known lengths: what it gathers is recorded, and the sizes of its steps stay real.
+
+        Recurrent layers read those sizes from memory, which fake tensors do not have.
+        """
+        bound = describe(func).bind(args, kwargs)
+        lengths = bound["lengths"]
+        if isinstance(lengths, FakeTensor):
+            lengths = self.contents_of(lengths)
+        with torch._C._DisableTorchDispatch():
+            numbers = lengths.tolist()
+            sizes = [sum(number > step for number in numbers) for step in range(max(numbers))]
+            step_sizes = torch.tensor(sizes)
+        with self:
+            steps = bound["input"].transpose(0, 1) if bound["batch_first"] else bound["input"]
+            packed = torch.cat([steps[step, :size] for step, size in enumerate(sizes)])
+        return packed, step_sizes
+
     def _whole(self, func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         """A composite that is recorded as one call."""
         return self._record(describe(func), args, kwargs)
@@ -422,6 +440,7 @@ _SPECIAL: dict[Any, Callable[..., Any]] = {
     _aten._index_put_impl_.default: Recorder._index,
     _aten.copy_.default: Recorder._copy,
     _aten.masked_select.default: Recorder._masked_select,
+    _aten._pack_padded_sequence.default: Recorder._pack_sequence,
     _aten.scaled_dot_product_attention.default: Recorder._whole,
 }
 
@@ -430,4 +449,4 @@ _SPECIAL: dict[Any, Callable[..., Any]] = {
 class _Results:
     outputs: list[int] = field(default_factory=list)
     identical: set[int] = field(default_factory=set)
-    """Outputs that are values which existed before."""
+    """Positions of outputs that are values which existed before."""

@@ -30,13 +30,10 @@ def run_program(
 ) -> Run:
     """Run a program for real, on the CPU; takes memory for all of it.
 
-    With the default seed the inputs have the contents that ``capture`` saw (those of a ``Model`` module
-    only have the same distribution: it is built anew).
+    With the default seed the arguments have the contents that ``capture`` saw. A module is built anew, so
+    that its parameters only have the same distribution.
     """
     prepared = prepare(program, seed, limit_bytes)
-    if isinstance(prepared.call.function, torch.nn.Module):
-        return _run(program, _real_call(program, seed))
-
     made: dict[int, torch.Tensor] = {}
 
     def real(item: Any) -> Any:
@@ -48,8 +45,13 @@ def run_program(
         return made[id(item)]
 
     args, kwargs = tree_map(real, (prepared.call.args, dict(prepared.call.kwargs)))
-    inputs = {name: real(tensor) for name, tensor in prepared.call.inputs.items()}
-    return _run(program, Call(prepared.call.function, args, kwargs, inputs))
+    if not isinstance(prepared.call.function, torch.nn.Module):
+        inputs = {name: real(tensor) for name, tensor in prepared.call.inputs.items()}
+        return _run(program, Call(prepared.call.function, args, kwargs, inputs))
+    inputs = {k: made[id(v)] for k, v in prepared.call.inputs.items() if id(v) in made}
+    built = _real_call(program, seed)
+    owned = {k: v for k, v in built.inputs.items() if k not in inputs}
+    return _run(program, Call(built.function, args, kwargs, inputs | owned, built.attributes))
 
 
 def _real_call(program: Program, seed: int) -> Call:
@@ -59,7 +61,8 @@ def _real_call(program: Program, seed: int) -> Call:
 
 
 def _run(program: Program, call: Call) -> Run:
-    before = {name: tensor.detach().clone() for name, tensor in call.inputs.items()}
+    given = dict(call.inputs) | dict(call.attributes)
+    before = {name: tensor.detach().clone() for name, tensor in given.items()}
     with watched():
         result = call.function(*call.args, **call.kwargs)
     outputs = [

@@ -92,10 +92,16 @@ class Shadow:
     def _candidates(self) -> Iterator[Value]:
         for value in self._builder.graph.values.values():
             if self._builder.levels[value.id] <= FROM_INDICES:
-                if value.numel <= LARGEST_KNOWN_ELEMENTS or value.id in self._contents:
+                if value.numel <= LARGEST_KNOWN_ELEMENTS or self._is_cheap(value.id):
                     yield value
             elif value.id in self._contents and not value.dtype.is_floating_point:
                 yield value
+
+    def _is_cheap(self, value: int) -> bool:
+        position = self._builder.producers.get(value)
+        if value in self._contents or position is None:
+            return value in self._contents
+        return describe(find_operator(self._builder.graph.nodes[position].op)).fills
 
     def _needed(self, node: Node) -> Iterator[int]:
         """Operands whose contents matter."""
@@ -118,10 +124,8 @@ class Shadow:
             held = self._contents.get(value)
             return held if held is not None else _blank(values[value])
 
-        if operator.random:
-            results = _drawn(node, operand, values)
-        else:
-            results = call_node(node, operand, values)
+        call = _drawn if operator.random else call_node
+        results = call(node, operand, values)
         for value, tensor in zip(node.outputs, results, strict=True):
             if value != ABSENT and tensor is not None:
                 self.hold(value, tensor)
