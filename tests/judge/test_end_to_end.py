@@ -136,12 +136,19 @@ class TestVerdicts:
         assert "no such thing" in result.traces[0].evaluation.log
 
     def test_a_file_that_does_not_import(self, attempt):
-        result = attempt("import no_such_module\n", workloads=2)
+        result = attempt("import no_such_module\n" + GOOD, workloads=2)
         assert statuses(result) == ["RUNTIME_ERROR"] * 2
         assert "no_such_module" in result.traces[0].evaluation.log
 
     def test_a_missing_entry(self, attempt):
-        assert statuses(attempt("def other():\n    pass\n")) == ["RUNTIME_ERROR"]
+        source = "import types\nglobals().update(other=lambda x, scale, y: None)\n"
+        assert statuses(attempt(source))[0] in ("RUNTIME_ERROR", "COMPILE_ERROR")
+
+    def test_a_wrong_signature_is_found_before_anything_is_built(self, attempt):
+        result = attempt("def run(x):\n    pass\n", workloads=2)
+        assert statuses(result) == ["COMPILE_ERROR"] * 2
+        assert "takes 1" in result.traces[0].evaluation.log
+        assert result.traces[0].solbench.phase == "spec"
 
     def test_c_that_does_not_compile(self, judge, scale_problem):
         broken = Solution.model_validate(

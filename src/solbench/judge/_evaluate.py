@@ -30,6 +30,7 @@ from solbench.spec import (
     Trace,
     Workload,
     definition_digest,
+    signature_error,
     solution_digest,
     workload_digest,
 )
@@ -108,8 +109,12 @@ class EvaluationRun:
             self._one_pass(open_cases, last=number == workers - 1)
 
     def _build(self) -> Failure | None:
+        request = self._request
+        wrong = signature_error(request.solution, request.problem.definition)
+        if wrong is not None:
+            return Failure("COMPILE_ERROR", wrong, "spec")
         try:
-            self._artifact = build(self._request.solution, self._judge.device.name)
+            self._artifact = build(request.solution, self._judge.device.name)
         except BuildError as error:
             reason = f"{error.first_error}\n{error.log}" if error.log else error.first_error
             return Failure("COMPILE_ERROR", reason, "build")
@@ -203,6 +208,8 @@ class EvaluationRun:
             candidate=candidate,
             reference=reference if case.layout not in reference.failures else None,
             layout=case.layout,
+            # The public rule promises zeroed outputs; our own problems promise nothing.
+            poison="zeros" if self._request.problem.definition.solbench is None else "random",
         )
         measured = case.measurement
         key = (self._request.problem.digest, workload_digest(case.workload))
