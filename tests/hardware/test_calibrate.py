@@ -30,6 +30,7 @@ from solbench.hardware._measure import (
     Subject,
     matmul_rates,
     measure,
+    stream_rates,
 )
 
 CALIBRATION = Calibration(
@@ -80,13 +81,17 @@ SUBJECT = Subject(
     classes=("fp64", "fp32", "tf32", "bf16"),
 )
 PLAN = Plan(
-    stream_bytes=(1 << 16, 1 << 20), cache_bytes=1 << 14, matmul_sizes=(16, 64), budget_s=1.0
+    stream_bytes=1 << 22,
+    piece_bytes=1 << 20,
+    cache_bytes=1 << 14,
+    matmul_sizes=(16, 64),
+    budget_s=1.0,
 )
 
 
 def test_rates_are_bytes_and_flops_over_the_least_time() -> None:
     result = measure(SUBJECT, torch.device("cpu"), ScriptedStopwatch(), PLAN)
-    # the larger size wins at equal time: 1 MiB in 2 ms
+    # a piece of 1 MiB in 2 ms
     assert result.read_bytes_per_s == 2**20 / 2e-3
     assert result.write_bytes_per_s == 2**20 / 2e-3
     assert result.copy_bytes_per_s == 2 * 2**20 / 2e-3
@@ -96,6 +101,22 @@ def test_rates_are_bytes_and_flops_over_the_least_time() -> None:
     # 2 * 64^3 FLOPs in 2 ms
     assert result.matmul_flops_per_s == dict.fromkeys(SUBJECT.classes, 524288 / 2e-3)
     assert result.launch_floor_us == pytest.approx(5.0)
+
+
+def test_calls_walk_through_the_buffers() -> None:
+    class Walker(ScriptedStopwatch):
+        def best_s(self, call: Callable[[], object], budget_s: float) -> float:
+            results = [call() for _ in range(9)]
+            places = [
+                r.data_ptr() for r in results if isinstance(r, torch.Tensor) and r.numel() > 1
+            ]
+            if places:
+                # four pieces of 1 MiB, then round again
+                assert [p - places[0] for p in places[:4]] == [n << 20 for n in range(4)]
+                assert places[4] == places[0]
+            return 2e-3
+
+    stream_rates(torch.device("cpu"), Walker(), PLAN)
 
 
 def test_the_tf32_setting_is_given_back() -> None:

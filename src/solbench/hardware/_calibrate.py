@@ -164,7 +164,8 @@ def _measure_cpu(threads: int, announce: Announce) -> Calibration:
         classes=CPU_CLASSES,
     )
     plan = Plan(
-        stream_bytes=tuple(min(factor * last_cache, MOST_STREAM_BYTES) for factor in (4, 8)),
+        stream_bytes=min(8 * last_cache, MOST_STREAM_BYTES),
+        piece_bytes=last_cache // 4,
         cache_bytes=last_cache // 8,
         matmul_sizes=(256, 768, 1536),
         budget_s=0.1,
@@ -176,7 +177,7 @@ def _measure_cpu(threads: int, announce: Announce) -> Calibration:
         )
     together = _on_threads(threads, subject, plan)
     if threads > 1:
-        alone = _on_threads(1, subject, replace(plan, stream_bytes=plan.stream_bytes[:1]))
+        alone = _on_threads(1, subject, plan)
         products = {name: threads * rate for name, rate in alone.matmul_flops_per_s.items()}
         scaled = replace(alone, matmul_flops_per_s=products)
         together = replace(
@@ -224,7 +225,8 @@ def _measure_cuda(name: str, announce: Announce) -> Calibration:
         classes=CUDA_CLASSES,
     )
     plan = Plan(
-        stream_bytes=(max(1 << 30, 8 * l2_bytes),),
+        stream_bytes=max(1 << 30, 8 * l2_bytes),
+        piece_bytes=max(1 << 30, 8 * l2_bytes),
         cache_bytes=l2_bytes // 8,
         matmul_sizes=(4096, 8192),
         budget_s=0.4,

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import cycle
 from time import perf_counter
 from typing import Any, Protocol
 
@@ -18,6 +19,8 @@ import torch
 from solbench.hardware._calibration import Calibration
 
 Call = Callable[[], object]
+Operation = Callable[[torch.Tensor, torch.Tensor], object]
+"""On one piece of the target and of the source buffer."""
 
 TORCH_DTYPES = {
     "fp64": torch.float64,
@@ -42,8 +45,11 @@ class Stopwatch(Protocol):
 class Plan:
     """Sizes and time to spend."""
 
-    stream_bytes: tuple[int, ...]
-    """Sizes of one buffer; each well above the last cache."""
+    stream_bytes: int
+    """Size of one of the two buffers that are streamed: well above the last cache."""
+    piece_bytes: int
+    """What one call streams. Calls walk through the buffers, so that each piece is cold again when it is
+    met again; short calls have a better chance to run undisturbed on a busy machine."""
     cache_bytes: int
     """Size of one of two buffers that fit the last cache together."""
     matmul_sizes: tuple[int, ...]
@@ -173,22 +179,35 @@ def measure(subject: Subject, device: torch.device, watch: Stopwatch, plan: Plan
 
 def stream_rates(device: torch.device, watch: Stopwatch, plan: Plan) -> StreamRates:
     """Bandwidth of memory for four mixes of reads and writes; a memory's two directions may add."""
-    copy = read = write = update = 0.0
-    for size in plan.stream_bytes:
-        source = torch.ones(size // 4, dtype=torch.float32, device=device)
-        target = torch.zeros_like(source)
-        copy = max(copy, 2 * size / watch.best_s(_copier(target, source), plan.budget_s))
-        read = max(read, size / min(watch.best_s(c, plan.budget_s) for c in _readers(source)))
-        write = max(write, size / min(watch.best_s(c, plan.budget_s) for c in _writers(target)))
-        update = max(update, 3 * size / watch.best_s(_updater(target, source), plan.budget_s))
-    return StreamRates(copy, read, write, update)
+    source = torch.ones(plan.stream_bytes // 4, dtype=torch.float32, device=device)
+    target = torch.zeros_like(source)
+    count = plan.stream_bytes // plan.piece_bytes
+    pieces = list(zip(target.chunk(count), source.chunk(count), strict=True))
+
+    def rate(accesses: int, *operations: Operation) -> float:
+        """Bytes/s of the fastest of the operations, each of which touches a piece ``accesses`` times."""
+        best = min(watch.best_s(_walk(pieces, each), plan.budget_s) for each in operations)
+        return accesses * plan.piece_bytes / best
+
+    return StreamRates(
+        copy=rate(2, lambda y, x: y.copy_(x)),
+        read=rate(1, lambda y, x: x.sum(), lambda y, x: torch.dot(x, x)),
+        write=rate(1, lambda y, x: y.fill_(1.0), lambda y, x: y.zero_()),
+        update=rate(3, lambda y, x: y.add_(x)),
+    )
+
+
+def _walk(pieces: list[tuple[torch.Tensor, torch.Tensor]], operation: Operation) -> Call:
+    """Each call takes the next piece, round and round."""
+    endless = cycle(pieces)
+    return lambda: operation(*next(endless))
 
 
 def cache_rate(device: torch.device, watch: Stopwatch, plan: Plan) -> float:
     """Copy bandwidth inside the last cache, in bytes/s, read plus written."""
     source = torch.ones(plan.cache_bytes // 4, dtype=torch.float32, device=device)
     target = torch.zeros_like(source)
-    return 2 * plan.cache_bytes / watch.best_s(_copier(target, source), plan.budget_s)
+    return 2 * plan.cache_bytes / watch.best_s(lambda: target.copy_(source), plan.budget_s)
 
 
 def launch_floor_us(device: torch.device, watch: Stopwatch) -> float:
@@ -251,19 +270,3 @@ def _fp8_product(size: int, device: torch.device) -> Call:
     b = torch.randn(size, size, device=device).to(torch.float8_e4m3fn).t()
     one = torch.ones((), device=device)
     return lambda: torch._scaled_mm(a, b, scale_a=one, scale_b=one, out_dtype=torch.bfloat16)
-
-
-def _copier(target: torch.Tensor, source: torch.Tensor) -> Call:
-    return lambda: target.copy_(source)
-
-
-def _readers(source: torch.Tensor) -> tuple[Call, ...]:
-    return (lambda: source.sum(), lambda: torch.dot(source, source))
-
-
-def _updater(target: torch.Tensor, source: torch.Tensor) -> Call:
-    return lambda: target.add_(source)
-
-
-def _writers(target: torch.Tensor) -> tuple[Call, ...]:
-    return (lambda: target.fill_(1.0), lambda: target.zero_())
