@@ -164,7 +164,10 @@ def _pull_joint(
     if not used:
         return None
     if all(len(users[r]) == 1 and _is_identity(axes[users[r][0]]) for r in used):
-        cuts = [slice(None) if r in users else _sets.to_array(box.sets[r]) for r in joint.dims]
+        cuts = [
+            slice(None) if r in users or len(box.sets[r]) == n else _sets.to_array(box.sets[r])
+            for r, n in zip(joint.dims, joint.mask.shape, strict=True)
+        ]
         mask = joint.mask
         for axis, chosen in enumerate(cuts):
             if not isinstance(chosen, slice):
@@ -247,6 +250,9 @@ def _push_joint(joint: Joint, axes: Axes, ranks: Shape) -> Joint | None:
     if any(isinstance(axes[d], Whole | Taps) for d in joint.dims):
         return None
     own = [axes[d] for d in joint.dims]
+    ranks_read = [a.rank for a in own if isinstance(a, Along) and a.identity]
+    if len(set(ranks_read)) == len(own):
+        return Joint(tuple(ranks_read), mask)
     order = sorted({a.rank for a in own if isinstance(a, Along | Table)})
     if not order:
         return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -43,7 +44,11 @@ def live(node: Map, region: Region, facts: Known) -> Region:
 
 
 def work(
-    node: Map, region: Region, pools: Sequence[Pool | None], values: Values, facts: Known
+    node: Map,
+    region: Region,
+    pools: Sequence[Pool | None],
+    values: Values,
+    facts: Known,
 ) -> Work:
     """Fewest multiply-adds for the live region.
 
@@ -69,6 +74,8 @@ def work(
     precision = _named(_precision.join_all(classes), values[node.outs[0]].dtype)
     if not contracted or region.is_empty:
         return Work(0, precision)
+    if node.thinned is not None:
+        return Work(_thinned(node, region), precision)
     plain = _count(region, shrink, taps, node, values, facts)
     if pools and all(p is not None for p in pools):
         pooled = 0
@@ -80,6 +87,16 @@ def work(
             pooled += _count(region, chosen, taps, node, values, facts) if still else 0
         return Work(min(plain, pooled), precision)
     return Work(plain, precision)
+
+
+def _thinned(node: Map, region: Region) -> int:
+    """Products under a mask that is only known by its share: exact if all are needed, else one key a query."""
+    assert node.thinned is not None
+    kept, seen, of = node.thinned
+    everything = prod(node.ranks)
+    if region.count() * of == everything * seen:
+        return everything * kept // of
+    return region.count() // max(node.ranks)
 
 
 def _named(precision: str, dtype: torch.dtype) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from solbench.bound import _access, _contraction, _facts, _region, _reps, _reshape
+from solbench.bound import _access, _contraction, _facts, _pins, _region, _reps, _reshape
 from solbench.bound._access import Along, Fixed, Table
 from solbench.bound._contraction import Pool, Work
 from solbench.bound._lift import LiftedGraph, Step
@@ -133,6 +133,7 @@ def _visit_map(item: Map, step: Step, lifted: LiftedGraph, result: Demanded) -> 
         work = _contraction.work(item, space, pools, lifted.values, lifted.facts)
     vector = space.count() * item.ops if item.ops else 0
     result.costs.append(StepCost(step, work, vector, naive))
+    space = _gated(item, space, lifted)
     reps: list[list[_reps.Rep]] | None = None
     reduces = item.linear and _reduced(item)
     if reduces or (item.linear and any(p is not None for p in pools)):
@@ -169,6 +170,17 @@ def _couple(space: Region, coupled: frozenset[int]) -> Region:
         for b in flat.boxes
     ]
     return _region.of_boxes(space.shape, boxes)
+
+
+def _gated(item: Map, space: Region, lifted: LiftedGraph) -> Region:
+    """Points where the gating operand is not known to be zero."""
+    if item.gate is None:
+        return space
+    operand = item.operands[item.gate]
+    pin = _pins.to_space(lifted.facts[operand.value].pin, operand.axes, item.ranks)
+    if pin is None or pin.value != 0:
+        return space
+    return _region.empty(item.ranks) if pin.free is None else space.intersect(pin.free)
 
 
 def _read(operand: Operand, space: Region) -> Region:

@@ -7,7 +7,7 @@ known mask, dead queries and dead keys are handled as if the program had written
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -15,11 +15,12 @@ from solbench.bound import _access, _pins
 from solbench.bound._access import Table
 from solbench.bound._lifted import Lifted, Map
 from solbench.bound._region import Box, Shape
-from solbench.bound._sets import DENSE_LIMIT
 from solbench.bound.rules._base import Call, MissingRule, rule
 from solbench.bound.rules.elementwise import triangle_box
 
 MINUS_INFINITY = float("-inf")
+HELD_PAIRS = 1 << 22
+"""Largest causal mask that is spelled out; of larger ones only the number of allowed pairs is used."""
 
 
 @dataclass(slots=True)
@@ -69,7 +70,8 @@ def _scores(call: Call) -> tuple[Scores, list[Lifted]]:
         return found, []
     raw, masked, weights = (call.temporary(shape, query.dtype) for _ in range(3))
     lead = _lead(len(shape))
-    nodes.append(call.einsum(f"{lead}qd,{lead}kd->{lead}qk", query.id, key, out=raw))
+    product = call.einsum(f"{lead}qd,{lead}kd->{lead}qk", query.id, key, out=raw)
+    nodes.append(replace(product, thinned=_share(call, shape)))
     nodes.append(_mask(call, raw, masked, shape, mask, causal))
     nodes.append(
         call.lines((len(shape) - 1,), argument=masked, out=weights, pin=_pins.exponential, ops=5)
@@ -84,15 +86,30 @@ def _mask(call: Call, raw: int, out: int, shape: Shape, mask: str | None, causal
     axes = _access.identity(len(shape))
     free: Box | None = None
     if causal:
-        if shape[-1] * shape[-2] > DENSE_LIMIT:
-            raise MissingRule("causal attention over more than 2^26 (query, key) pairs")
-        free = triangle_box(shape, 0, lower=True)
+        free = _seen_keys(shape) if _share(call, shape) else triangle_box(shape, 0, lower=True)
     operands = [call.operand(raw, axes)]
     if mask is not None:
         operands.append(call.operand(mask, _access.broadcast(call.shape(mask), shape)))
         free = _known_mask(call, mask, shape)
     pin = None if free is None else _pins.of_box(MINUS_INFINITY, free)
     return Map((out,), (axes,), shape, tuple(operands), flavour="computed", pin=pin)
+
+
+def _share(call: Call, shape: Shape) -> tuple[int, int, int] | None:
+    """Pairs of a causal mask (allowed, in reach of the last query, all), if it is too large to be held."""
+    rows, columns = shape[-2:]
+    if not call.args.get("is_causal") or rows * columns <= HELD_PAIRS:
+        return None
+    full = min(rows, columns)
+    # row i sees i + 1 keys, all of them once i + 1 reaches their number; the others see the first ``rows``
+    allowed = full * (full + 1) // 2 + (rows - full) * columns
+    return allowed, rows * full, rows * columns
+
+
+def _seen_keys(shape: Shape) -> Box:
+    """Keys that the last query sees under a causal mask."""
+    full = min(shape[-2:])
+    return Box((*(range(n) for n in shape[:-1]), range(full)))
 
 
 def _known_mask(call: Call, mask: str, shape: Shape) -> Box | None:
@@ -121,7 +138,8 @@ def attention(call: Call) -> Iterable[Lifted]:
     yield from nodes
     lead = _lead(len(call.shape("query")))
     equation = f"{lead}qk,{lead}kd->{lead}qd"
-    yield call.einsum(equation, scores.weights, scores.value, out=call.outputs[0])
+    product = call.einsum(equation, scores.weights, scores.value, out=call.outputs[0])
+    yield replace(product, thinned=_share(call, call.values[scores.weights].shape))
     yield from _statistics(call, scores)
 
 
@@ -143,7 +161,10 @@ def _statistics(call: Call, scores: Scores) -> Iterable[Lifted]:
     "aten._scaled_dot_product_efficient_attention_backward",
 )
 def attention_backward(call: Call) -> Iterable[Lifted]:
-    """dV = Pᵀ dO;  dP = dO Vᵀ;  dS = P ∘ (dP − rowsum(dO ∘ O));  dQ = dS K;  dK = dSᵀ Q."""
+    """dV = Pᵀ dO;  dP = dO Vᵀ;  dS = P ∘ (dP − rowsum(P ∘ dP));  dQ = dS K;  dK = dSᵀ Q.
+
+    The row sum is usually taken as ``dO ∘ O``; from P and dP it needs neither the output nor its product.
+    """
     grad = call.id(call.first("grad_out", "grad_out_"))
     scores, nodes = _scores(call)
     yield from nodes
@@ -151,25 +172,20 @@ def attention_backward(call: Call) -> Iterable[Lifted]:
     dtype = call.value("query").dtype
     lead = _lead(len(shape))
     d_weights, d_scores = (call.temporary(shape, dtype) for _ in range(2))
-    row = call.temporary(shape[:-1], dtype)
-    own = call.values[grad].shape
-    axes = _access.identity(len(own))
-    yield call.einsum(f"{lead}qd,{lead}kd->{lead}qk", grad, scores.value, out=d_weights)
-    yield Map(
-        (row,), (axes[:-1],), own, (call.operand(grad, axes), call.operand("out", axes)),
-        flavour="computed",
-    )  # fmt: skip
+    share = _share(call, shape)
+    product = call.einsum(f"{lead}qd,{lead}kd->{lead}qk", grad, scores.value, out=d_weights)
+    yield replace(product, thinned=share)
     identity = _access.identity(len(shape))
     yield Map(
         (d_scores,), (identity,), shape,
         (
             call.operand(scores.weights, identity),
             call.operand(d_weights, identity),
-            call.operand(row, identity[:-1]),
         ),
-        flavour="computed", pin=_pins.keep_zero, ops=3,
+        flavour="computed", coupled=frozenset({len(shape) - 1}), pin=_pins.keep_zero, ops=4, gate=0,
     )  # fmt: skip
-    yield call.einsum(f"{lead}qk,{lead}kd->{lead}qd", d_scores, scores.key, out=call.outputs[0])
+    product = call.einsum(f"{lead}qk,{lead}kd->{lead}qd", d_scores, scores.key, out=call.outputs[0])
+    yield replace(product, thinned=share)
     for out, left, right, argument in (
         (call.outputs[1], d_scores, scores.query, "key"),
         (call.outputs[2], scores.weights, grad, "value"),
@@ -183,6 +199,7 @@ def _key_gradient(call: Call, out: int, left: int, right: int, argument: str) ->
     lead = _lead(len(call.values[left].shape))
     equation = f"{lead}qk,{lead}qd->{lead}kd"
     if shape[-3] == heads:
-        yield call.einsum(equation, left, right, out=out)
+        product = call.einsum(equation, left, right, out=out)
+        yield replace(product, thinned=_share(call, call.values[left].shape))
         return
     raise MissingRule("backward of attention with grouped heads")

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from solbench.bound import _access, _region, _sets
+from solbench.bound import _access, _region
 from solbench.bound._access import Along, Axis, Table, Taps
 from solbench.bound._lifted import Lifted, Map, Operand
 from solbench.bound._sets import Indices
@@ -93,12 +93,15 @@ def contraction(
         weight_axes = (channel, own, *offsets)
     else:
         weight_axes = (Along(1), Along(c), *offsets)
-    # a tap that falls into the padding at every position needs no weight
-    live = [_sets.from_mask(np.asarray((t >= 0).any(axis=0))) for t in tables]
-    used = _region.make_box([*(range(n) for n in ranks[: c + 1]), *live], [], ranks)
+    # a tap that falls into the padding at every needed position needs no weight
+    inside = [
+        _region.Joint((2 + d, c + 1 + d), t >= 0) for d, t in enumerate(tables) if (t < 0).any()
+    ]
     operands = (
-        call.operand(source, (Along(0), channel, *taps), within=used),
-        call.operand(weight, weight_axes, within=used),
+        call.operand(source, (Along(0), channel, *taps)),
+        call.operand(
+            weight, weight_axes, within=_region.make_box([range(n) for n in ranks], inside, ranks)
+        ),
     )
     return Map(
         (out,), (_access.identity(c),), ranks, operands,

@@ -263,8 +263,8 @@ def triangle_box(shape: tuple[int, ...], diagonal: int, *, lower: bool) -> Box |
     """The kept triangle as a box over the whole shape."""
 
     rows, columns = shape[-2:]
-    offset = np.arange(columns)[None, :] - np.arange(rows)[:, None]
-    mask = offset <= diagonal if lower else offset >= diagonal
+    below = np.tri(rows, columns, diagonal if lower else diagonal - 1, dtype=np.bool_)
+    mask = below if lower else ~below
     box = _pins.box_of_mask(mask)
     if box is None:
         return None

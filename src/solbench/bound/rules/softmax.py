@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from solbench.bound import _pins
 from solbench.bound._lifted import Lifted
@@ -23,7 +24,8 @@ def log_softmax(call: Call) -> Iterable[Lifted]:
 def softmax_backward(call: Call) -> Iterable[Lifted]:
     """``output * (grad - sum(grad * output))``: zero where the output is zero."""
     dim = call.dim(rank=len(call.shape("output")))
-    yield call.lines((dim,), "grad_output", argument="output", pin=_pins.keep_zero, ops=4)
+    made = call.lines((dim,), "grad_output", argument="output", pin=_pins.keep_zero, ops=4)
+    yield replace(made, gate=0)
 
 
 @rule("aten._log_softmax_backward_data")
