@@ -16,7 +16,7 @@ import pytest
 import torch
 
 from solbench.gate import official_gate_all
-from solbench.spec import Problem, check, json_text, load_problem, pack
+from solbench.spec import Problem, check, json_text, load_problem, load_reference, pack
 
 CASES = [(name, w) for name in direct.NAMES for w in range(5)]
 SEEDS = (11, 2026)
@@ -166,6 +166,16 @@ def test_routing_is_skewed_as_in_a_trained_model() -> None:
     load = chosen.flatten().bincount(minlength=256).float()
     assert load.max() > 3 * load.mean()
     assert chosen.sort(dim=1).values.diff(dim=1).min() > 0
+
+
+def test_routing_never_hangs_on_the_last_bit() -> None:
+    task = direct.problem("moe_routing")
+    run = load_reference(task)
+    for workload in task.workloads:
+        for seed in range(5):
+            inputs = direct.make_inputs(task, workload, seed)
+            exact = [v.double() if isinstance(v, torch.Tensor) else v for v in inputs.values()]
+            assert same(run(*inputs.values())[0], run(*exact)[0])
 
 
 @pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
