@@ -14,6 +14,8 @@ from solbench.bound._reps import CONST, Rep
 from solbench.bound.graph import ABSENT, Graph, Node, Ref, Value
 from solbench.bound.rules._base import Call, MissingRule, find
 
+_CHECKS = ("_assert", "_linalg_check", "record_stream")
+"""Calls without a result that only guard: no kernel must make them."""
 _RANDOM = ("rand", "bernoulli", "dropout", "multinomial", "normal", "uniform", "exponential")
 
 
@@ -73,7 +75,8 @@ def lift(graph: Graph) -> LiftedGraph:
     seen: dict[object, tuple[int, ...]] = {}
     for node in graph.nodes:
         if not any(True for _ in node.results()):
-            result.decisions += node.refs()
+            if not node.op.split(".")[1].startswith(_CHECKS):
+                result.decisions += node.refs()
             continue
         key = _call_key(node, result)
         if key is not None and key in seen:

@@ -1,0 +1,163 @@
+"""Laws: a bound never grows when demand shrinks, and programs that mean the same cost the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from solbench.bound import Demand
+
+DemandOf = Callable[..., Demand]
+
+
+def t(*shape: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
+    return torch.empty(*shape, dtype=dtype, device="meta")
+
+
+def figures(demand: Demand) -> tuple[dict[str, int], int, int]:
+    return demand.matrix_flops, demand.dram_read_bytes, demand.dram_write_bytes
+
+
+def block(x: Any, w: Any, v: Any) -> tuple[Any, ...]:
+    hidden = torch.relu(x @ w)
+    scores = torch.softmax(hidden @ hidden.transpose(-1, -2), -1)
+    return hidden, scores @ v, hidden.sum(-1)
+
+
+@pytest.mark.parametrize("dropped", [0, 1, 2])
+def test_dropping_an_output_never_adds_work(demand_of: DemandOf, dropped: int) -> None:
+    inputs = (t(2, 6, 8), t(8, 16), t(2, 6, 4))
+    whole = demand_of(block, *inputs)
+    fewer = demand_of(lambda *a: tuple(o for i, o in enumerate(block(*a)) if i != dropped), *inputs)
+    assert sum(fewer.matrix_flops.values()) <= sum(whole.matrix_flops.values())
+    assert fewer.dram_read_bytes <= whole.dram_read_bytes
+    assert fewer.dram_write_bytes < whole.dram_write_bytes
+
+
+@pytest.mark.parametrize("rows", [1, 3, 6])
+def test_slicing_the_output_never_adds_work(demand_of: DemandOf, rows: int) -> None:
+    inputs = (t(2, 6, 8), t(8, 16), t(2, 6, 4))
+    whole = demand_of(lambda *a: block(*a)[1], *inputs)
+    part = demand_of(lambda *a: block(*a)[1][:, :rows], *inputs)
+    assert sum(part.matrix_flops.values()) <= sum(whole.matrix_flops.values())
+    assert part.dram_read_bytes <= whole.dram_read_bytes
+
+
+EQUIVALENTS: list[tuple[str, Callable[..., Any], Callable[..., Any], tuple[torch.Tensor, ...]]] = [
+    ("linear is a product and a sum", F.linear, lambda x, w, b: x @ w.T + b,
+     (t(2, 4, 8), t(16, 8), t(16))),
+    ("einsum is a batched product", lambda a, b: torch.einsum("bij,bjk->bik", a, b), torch.bmm,
+     (t(3, 4, 5), t(3, 5, 6))),
+    ("attention is its expansion",
+     lambda q, k, v: F.scaled_dot_product_attention(q, k, v),
+     lambda q, k, v: torch.softmax(q @ k.transpose(-1, -2) / 4, -1) @ v,
+     (t(2, 3, 5, 16), t(2, 3, 7, 16), t(2, 3, 7, 16))),
+    ("a loop over the batch is a batched product",
+     lambda a, b: torch.stack([a[i] @ b[i] for i in range(3)]), torch.bmm,
+     (t(3, 4, 5), t(3, 5, 6))),
+    ("column blocks are one product",
+     lambda a, b: torch.cat([a @ b[:, :3], a @ b[:, 3:]], dim=1), lambda a, b: a @ b,
+     (t(4, 5), t(5, 7))),
+    ("addmm is a product and a sum", torch.addmm, lambda c, a, b: c + a @ b,
+     (t(4, 6), t(4, 5), t(5, 6))),
+    ("a pointwise convolution is a product", F.conv1d,
+     lambda x, w: torch.einsum("bcl,oc->bol", x, w[:, :, 0]), (t(2, 4, 9), t(6, 4, 1))),
+    ("a grouped convolution is one for each group",
+     lambda x, w: F.conv1d(x, w, groups=2),
+     lambda x, w: torch.cat([F.conv1d(x[:, :2], w[:3]), F.conv1d(x[:, 2:], w[3:])], dim=1),
+     (t(1, 4, 9), t(6, 2, 3))),
+    ("a written-out mean is a mean", lambda x: x.sum(-1) / 8, lambda x: x.mean(-1), (t(4, 8),)),
+    ("order of a cast and a gather does not matter",
+     lambda x: x.double()[2:4], lambda x: x[2:4].double(), (t(8, 4),)),
+    ("windows times weights are a convolution",
+     lambda x, w: torch.einsum("bclk,ock->bol", x.unfold(2, 3, 1), w),
+     F.conv1d, (t(2, 4, 9), t(6, 4, 3))),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "inputs"),
+    [e[1:] for e in EQUIVALENTS],
+    ids=[e[0].replace(" ", "_") for e in EQUIVALENTS],
+)
+def test_programs_that_mean_the_same_cost_the_same(
+    demand_of: DemandOf,
+    one: Callable[..., Any],
+    other: Callable[..., Any],
+    inputs: tuple[torch.Tensor, ...],
+) -> None:
+    assert figures(demand_of(one, *inputs)) == figures(demand_of(other, *inputs))
+
+
+def test_a_module_convolution_costs_what_the_functional_one_costs(demand_of: DemandOf) -> None:
+    module = nn.Conv2d(4, 8, 3, groups=2)
+    as_module = demand_of(module, t(2, 4, 8, 8))
+    functional = demand_of(
+        lambda x, w, b: F.conv2d(x, w, b, groups=2), t(2, 4, 8, 8), t(8, 2, 3, 3), t(8)
+    )
+    assert figures(as_module) == figures(functional)
+
+
+def test_every_layer_of_a_recurrent_net_is_counted(demand_of: DemandOf) -> None:
+    # layer 0: input 8, layer 1: input 16; 4 gates of 16; 5 steps, batch 2
+    demand = demand_of(nn.LSTM(8, 16, num_layers=2), t(5, 2, 8))
+    # the first state is zero: no product with it, and its forget gate (16 of 64 rows) decides nothing
+    first = (5 * 64 - 16) * 2 * 8 + 4 * 2 * 64 * 16
+    second = (5 * 64 - 16) * 2 * 16 + 4 * 2 * 64 * 16
+    assert demand.matrix_flops == {"fp32": 2 * (first + second)}
+    weights = 64 * (8 + 16 + 2) + 64 * (16 + 16 + 2)
+    assert demand.dram_read_bytes == 4 * (5 * 2 * 8 + weights)
+
+
+def test_attention_and_its_gradients_share_the_scores(demand_of: DemandOf) -> None:
+    def program(q: Any, k: Any, v: Any, g: Any) -> Any:
+        for x in (q, k, v):
+            x.requires_grad_()
+        out = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        return torch.autograd.grad(out, (q, k, v), g)
+
+    demand = demand_of(program, *(t(1, 2, 8, 16) for _ in range(4)))
+    # scores, dP, dV, dQ, dK over 36 pairs, 2 heads, 16 wide
+    assert demand.matrix_flops == {"fp32": 5 * 2 * 2 * 36 * 16}
+
+
+def test_a_causal_mask_too_large_to_hold_still_counts_exactly(demand_of: DemandOf) -> None:
+    inputs = tuple(t(1, 1, n, 64, dtype=torch.bfloat16) for n in (4096, 8192, 8192))
+    demand = demand_of(
+        lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=True), *inputs
+    )
+    pairs = 4096 * 4097 // 2
+    assert demand.matrix_flops == {"bf16": 2 * 2 * pairs * 64}
+    assert demand.dram_read_bytes == 3 * 4096 * 64 * 2  # keys past the last query are not read
+
+
+def test_convolution_gradients(demand_of: DemandOf) -> None:
+    def program(x: Any, w: Any, g: Any) -> Any:
+        x.requires_grad_()
+        w.requires_grad_()
+        return torch.autograd.grad(F.conv1d(x, w), (x, w), g)
+
+    # input 2x10, kernel 3x2x3, output 3x8: both gradients have one product a (position, tap)
+    demand = demand_of(program, t(1, 2, 10), t(3, 2, 3), t(1, 3, 8))
+    assert demand.matrix_flops == {"fp32": 2 * 2 * (3 * 2 * 3 * 8)}
+
+
+def test_an_op_without_a_rule_is_listed_and_never_free() -> None:
+    from solbench.bound import analyse, capture, function_program
+
+    graph, rung = capture(function_program(torch.linalg.inv, (t(4, 4),)))
+    demand = analyse(graph, rung)
+    assert demand.unknown_ops == ("aten.linalg_inv_ex.default",)
+    assert not demand.complete
+
+
+def test_an_unknown_op_that_nothing_needs_does_no_harm() -> None:
+    from solbench.bound import analyse, capture, function_program
+
+    graph, rung = capture(function_program(lambda x: (torch.linalg.inv(x), x + 1)[1], (t(4, 4),)))
+    assert analyse(graph, rung).complete
