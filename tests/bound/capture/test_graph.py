@@ -377,3 +377,22 @@ def test_replay_in_double_precision_widens_inputs_and_named_types() -> None:
     x = torch.tensor([0.1, 0.2, 0.3])
     ((_, result),) = replay(graph_of(program, x), {"x": x}, float64=True)
     torch.testing.assert_close(result, (x.double() + 1) / 3, rtol=1e-15, atol=0)
+
+
+_MASKED = """
+class Model(nn.Module):
+    def forward(self, x, mask, bias, scale):
+        return x * mask + bias * scale
+
+def get_inputs():
+    mask = torch.randint(0, 2, (4, 8)).float()
+    bias = torch.zeros(4, 8).masked_fill(torch.rand(4, 8) < 0.5, float("-inf"))
+    return [torch.randn(4, 8), mask, bias, torch.tensor(2.0)]
+"""
+
+
+def test_masks_among_floating_inputs_are_known_by_how_they_were_made(tmp_path: Path) -> None:
+    graph, rung = capture(module_program(write_module(tmp_path, _MASKED)))
+    known = {name for name, value in graph.inputs.items() if value in graph.known}
+    assert (rung, known) == ("values", {"mask", "bias"})
+    assert set(graph.known[graph.inputs["mask"]].unique().tolist()) == {0.0, 1.0}

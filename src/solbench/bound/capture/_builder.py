@@ -21,8 +21,17 @@ from solbench.bound.capture._writeback import ViewWrite, write_back
 from solbench.bound.graph import ABSENT, Graph, Node, Ref, Value
 from solbench.errors import CaptureError
 
-CONSTANT, FROM_INDICES, FROM_FLOATS = 0, 1, 2
-"""What a value's contents depend on: nothing, integer and boolean inputs, or floating inputs and chance."""
+CONSTANT, FROM_INDICES, FROM_SCALARS, FROM_FLOATS = 0, 1, 2, 3
+"""What a value's contents depend on at most: nothing; integer and boolean inputs; 0-D floating inputs; other
+floating inputs and chance."""
+
+INDEX_DTYPES = frozenset(
+    {
+        torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64,
+        torch.uint16, torch.uint32, torch.uint64,
+    }
+)  # fmt: skip
+"""Dtypes whose contents may decide the bound; packed floats are no integers."""
 
 LARGEST_KNOWN_ELEMENTS = 1 << 24
 """Contents of larger results are not computed below the ``real`` rung; a 4096 × 4096 mask still is."""
@@ -36,7 +45,7 @@ class GraphBuilder:
         self.producers: dict[int, int] = {}
         """Value id → position of its node."""
         self.levels: dict[int, int] = {}
-        """Value id → CONSTANT, FROM_INDICES or FROM_FLOATS."""
+        """Value id → what its contents depend on."""
         self._storages: dict[int, Storage] = {}
         self._numbers = count()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -13,7 +13,13 @@ from torch.utils._pytree import tree_map
 
 from solbench.bound._programs import Program
 from solbench.bound._result import CaptureRung
-from solbench.bound.capture._builder import CONSTANT, FROM_FLOATS, FROM_INDICES
+from solbench.bound.capture._builder import (
+    CONSTANT,
+    FROM_FLOATS,
+    FROM_INDICES,
+    FROM_SCALARS,
+    INDEX_DTYPES,
+)
 from solbench.bound.capture._environment import watched
 from solbench.bound.capture._outputs import named_outputs
 from solbench.bound.capture._preparation import located, prepare
@@ -24,7 +30,7 @@ from solbench.errors import CaptureError, NeedsValues
 DEFAULT_SEED = 0
 """Of the inputs' contents."""
 _LADDER: tuple[CaptureRung, ...] = ("fake", "values", "real")
-_LEVELS = {"fake": CONSTANT, "values": FROM_INDICES, "real": FROM_FLOATS}
+_LEVELS = {"fake": CONSTANT, "values": FROM_SCALARS, "real": FROM_FLOATS}
 DEFAULT_LIMIT_BYTES = 2 << 30
 """Memory for contents that are computed for real, at most."""
 
@@ -79,7 +85,7 @@ class _Attempt:
 
     def has_index_inputs(self) -> bool:
         """Whether some input's contents may decide the bound."""
-        return any(not _is_floating(tensor) for tensor in self._call.inputs.values())
+        return any(self._level(tensor) == FROM_INDICES for tensor in self._call.inputs.values())
 
     def run(self, rung: CaptureRung) -> Graph:
         """Record the program."""
@@ -101,26 +107,25 @@ class _Attempt:
         return recorder.builder.graph
 
     def _add_input(self, recorder: Recorder, name: str, tensor: torch.Tensor) -> None:
-        fake, level, contents = self._origin(tensor)
-        value = recorder.add_input(tensor, fake, level, contents)
+        fake = self._maker.fake(tensor)
+        made = self._maker.value_of(fake)
+        value = recorder.add_input(
+            tensor, fake, self._level(tensor), lambda: self._maker.shadow.contents(made)
+        )
         recorder.builder.graph.inputs[name] = value
 
-    def _origin(self, tensor: torch.Tensor) -> tuple[torch.Tensor, int, Callable[[], torch.Tensor]]:
-        """The fake of an input, what its contents depend on, and how to get them."""
-        maker = self._maker
-        fake = maker.fake(tensor)
-        made = maker.value_of(fake)
-
-        def contents() -> torch.Tensor:
-            return maker.shadow.contents(made)
-
-        if not _is_floating(tensor) or tensor.dim() == 0:
-            return fake, FROM_INDICES, contents
-        fixed = isinstance(tensor, FakeTensor) and maker.builder.levels[made] == CONSTANT
-        if fixed and not _is_uniform(contents()):
-            # Made without chance, and not a fill: a mask or a table, the same for every seed.
-            return fake, FROM_INDICES, contents
-        return fake, FROM_FLOATS, contents
+    def _level(self, tensor: torch.Tensor) -> int:
+        """What the contents of an input are as good as."""
+        if tensor.dtype in INDEX_DTYPES:
+            return FROM_INDICES
+        made = self._maker.value_of(tensor)
+        structured = isinstance(tensor, FakeTensor) and (
+            self._maker.builder.levels[made] < FROM_SCALARS
+        )
+        if structured and not _is_uniform(self._maker.shadow.contents(made)):
+            # A mask or a table: made without floating draws, and no mere fill.
+            return FROM_INDICES
+        return FROM_SCALARS if tensor.dim() == 0 else FROM_FLOATS
 
     def _adopt(self, recorder: Recorder, tensor: torch.Tensor) -> None:
         """A tensor that was made with the inputs but is none of them: a table, or a hidden input."""
@@ -153,16 +158,14 @@ class _Attempt:
             latest = recorder.latest(value)
             if latest != value:
                 graph.outputs.append((f"input:{name}", latest))
-        graph.known.update(recorder.shadow.publish())
-
-
-def _is_floating(tensor: torch.Tensor) -> bool:
-    return tensor.dtype.is_floating_point or tensor.dtype.is_complex
+        graph.known.update(recorder.shadow.publish(recorder.allowed_level))
 
 
 def _is_uniform(tensor: torch.Tensor) -> bool:
+    if tensor.numel() < 2 or not any(tensor.stride()):
+        return True
     with torch._C._DisableTorchDispatch():
-        return tensor.numel() < 2 or bool((tensor == tensor.reshape(-1)[0]).all())
+        return bool((tensor == tensor[(0,) * tensor.dim()]).all())
 
 
 @contextmanager

@@ -40,7 +40,11 @@ def prepare(program: Program, seed: int, limit_bytes: int) -> Prepared:
     # Without fallback kernels: those would run operators for real on zeros of full size.
     fake_mode = FakeTensorMode(allow_non_fake_inputs=True, allow_fallback_kernels=False)
     maker = Recorder(
-        fake_mode, program.source_file, allowed_level=FROM_FLOATS, limit_bytes=limit_bytes
+        fake_mode,
+        program.source_file,
+        allowed_level=FROM_FLOATS,
+        limit_bytes=limit_bytes,
+        makes_inputs=True,
     )
     with located(maker), watched(maker.contents_of), torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)

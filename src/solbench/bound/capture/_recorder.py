@@ -25,6 +25,8 @@ from solbench.bound.capture._builder import (
     CONSTANT,
     FROM_FLOATS,
     FROM_INDICES,
+    FROM_SCALARS,
+    INDEX_DTYPES,
     LARGEST_KNOWN_ELEMENTS,
     GraphBuilder,
 )
@@ -37,7 +39,7 @@ from solbench.errors import CaptureError, NeedsValues
 
 _aten = torch.ops.aten
 _CPU = torch.device("cpu")
-_RUNG_OF_LEVEL = {FROM_INDICES: "values", FROM_FLOATS: "real"}
+_RUNG_OF_LEVEL = {FROM_INDICES: "values", FROM_SCALARS: "values", FROM_FLOATS: "real"}
 _UNSUPPORTED = (
     DataDependentOutputException,
     DynamicOutputShapeException,
@@ -56,6 +58,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         *,
         allowed_level: int,
         limit_bytes: int,
+        makes_inputs: bool = False,
     ) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.builder = GraphBuilder()
@@ -70,7 +73,8 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self._fake_mode = fake_mode
         self._calls = FakeCalls(fake_mode)
         self._source_file = source_file
-        self._allowed_level = allowed_level
+        self.allowed_level = allowed_level
+        self._makes_inputs = makes_inputs
         self._fakes: dict[int, tuple[torch.Tensor, FakeTensor]] = {}
         self._lines: dict[int, str] = {}
 
@@ -268,7 +272,10 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
             self.builder.copy_of(output) if position in results.identical else output
             for position, output in enumerate(results.outputs)
         ]
-        versions = [self.builder.new_version(alias, level) for alias in written]
+        versions = [
+            self.builder.new_version(alias, self._level_of(alias.geometry[3], level))
+            for alias in written
+        ]
         self.builder.emit(operator.name, arguments, [*outputs, *versions], location)
         for alias, version in zip(written, versions, strict=True):
             self.builder.write(alias, version, location)
@@ -285,8 +292,9 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
     ) -> None:
         parent = next((a for a in operands if self.builder.shares_memory(tensor, a)), None)
         if parent is None:
-            too_large = tensor.numel() > LARGEST_KNOWN_ELEMENTS and not operator.fills
-            alias = self.builder.add_root(tensor, FROM_FLOATS if too_large else level)
+            if tensor.numel() > LARGEST_KNOWN_ELEMENTS and not operator.fills:
+                level = FROM_FLOATS
+            alias = self.builder.add_root(tensor, self._level_of(tensor.dtype, level))
             results.outputs.append(alias.value)
             return
         known = self.builder.exact_alias_of(tensor)
@@ -341,11 +349,17 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
             default=CONSTANT,
         )
 
+    def _level_of(self, dtype: torch.dtype, level: int) -> int:
+        """Indices and masks among the inputs are known, also when they were drawn, and what is made of them."""
+        if self._makes_inputs and dtype in INDEX_DTYPES:
+            return min(level, FROM_INDICES)
+        return level
+
     # -- calls that need contents ------------------------------------------------------------
 
     def _require(self, values: Iterable[int], what: str) -> None:
         level = max((self.builder.levels[value] for value in values), default=CONSTANT)
-        if level > self._allowed_level:
+        if level > self.allowed_level:
             raise NeedsValues(
                 f"the shape or control flow depends on {what}",
                 rung=_RUNG_OF_LEVEL[level],

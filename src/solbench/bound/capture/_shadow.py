@@ -8,7 +8,12 @@ from typing import Any
 import torch
 
 from solbench.bound._replay import call_node, call_raw, find_operator
-from solbench.bound.capture._builder import FROM_INDICES, LARGEST_KNOWN_ELEMENTS, GraphBuilder
+from solbench.bound.capture._builder import (
+    FROM_INDICES,
+    INDEX_DTYPES,
+    LARGEST_KNOWN_ELEMENTS,
+    GraphBuilder,
+)
 from solbench.bound.capture._operators import describe
 from solbench.bound.graph import ABSENT, Node, Ref, Value
 from solbench.errors import CaptureError
@@ -77,11 +82,11 @@ class Shadow:
                 f"computing the values it asks for takes more than {self._limit_bytes >> 20} MiB"
             )
 
-    def publish(self) -> dict[int, torch.Tensor]:
+    def publish(self, allowed_level: int) -> dict[int, torch.Tensor]:
         """Everything small that does not depend on floating inputs, and the indices asked for."""
         known = {}
         budget = _PUBLISHED_BYTES
-        for value in self._candidates():
+        for value in self._candidates(min(allowed_level, FROM_INDICES)):
             tensor = self.contents(value.id)
             budget -= 0 if 0 in tensor.stride() else tensor.numel() * tensor.itemsize
             if budget < 0:
@@ -89,12 +94,12 @@ class Shadow:
             known[value.id] = tensor
         return known
 
-    def _candidates(self) -> Iterator[Value]:
+    def _candidates(self, level: int) -> Iterator[Value]:
         for value in self._builder.graph.values.values():
-            if self._builder.levels[value.id] <= FROM_INDICES:
+            if self._builder.levels[value.id] <= level:
                 if value.numel <= LARGEST_KNOWN_ELEMENTS or self._is_cheap(value.id):
                     yield value
-            elif value.id in self._contents and not value.dtype.is_floating_point:
+            elif value.id in self._contents and value.dtype in INDEX_DTYPES:
                 yield value
 
     def _is_cheap(self, value: int) -> bool:
