@@ -72,6 +72,9 @@ class CpuDevice:
 
     def _map(self, index: int, slot: int) -> None:
         layout = self._plan.layouts[index]
+        # Let go of the old tensors first: new ones then tend to get their identity, so that whoever
+        # caches by it gets stale answers rather than misses.
+        self._calls.pop((index, slot), None)
         inputs_fd, outputs_fd = self._descriptors[index][slot]
         old_inputs, old_outputs = self._addresses.get((index, slot), (0, 0))
         inputs = map_fixed(old_inputs, layout.input_bytes, inputs_fd, mmap.MAP_PRIVATE)

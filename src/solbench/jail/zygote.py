@@ -174,7 +174,7 @@ def worker_environment(plan: WorkerPlan, scratch: str) -> Mapping[str, str]:
         "TORCHINDUCTOR_CACHE_DIR": f"{scratch}/inductor",
         "TORCHINDUCTOR_COMPILE_THREADS": "1",
         "TORCHINDUCTOR_CPP_CACHE_PRECOMPILE_HEADERS": "0",  # pays only across programs
-        # The processor's flags decide; a probe would have to start a Python, which no wall allows.
+        # The processor's flags decide; a probe would compile and start a Python for each.
         "TORCHINDUCTOR_VEC_ISA_OK": "1",
         "TORCH_EXTENSIONS_DIR": f"{scratch}/extensions",
         "CUDA_CACHE_PATH": f"{scratch}/cuda",
