@@ -146,9 +146,9 @@ class RecordingArena(CpuArena):
         self.events.append("fill")
         super().fill(slot, inputs)
 
-    def poison(self, slot: int, pattern: Any) -> None:
+    def poison(self, slots: range, pattern: Any) -> None:
         self.events.append(f"poison {pattern}")
-        super().poison(slot, pattern)
+        super().poison(slots, pattern)
 
     def input_views(self, slot: int) -> dict[str, torch.Tensor]:
         from solbench.judge._layouts import tensor_arguments, tensor_view

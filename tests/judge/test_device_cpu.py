@@ -58,26 +58,26 @@ def test_outputs_are_shared_and_cannot_be_resized(arena):
 
 def test_poison_overwrites_outputs(arena):
     arena.outputs(0)["y"].fill_(7.0)
-    arena.poison(0, "zeros")
+    arena.poison(range(1), "zeros")
     assert not arena.outputs(0)["y"].any()
-    arena.poison(0, "random")
+    arena.poison(range(1), "random")
     first = arena.outputs(0)["y"].view(torch.uint8).clone()
-    arena.poison(0, "random")
+    arena.poison(range(1), "random")
     assert not torch.equal(arena.outputs(0)["y"].view(torch.uint8), first)
 
 
 @pytest.mark.parametrize("offset", [-1, 24])
 def test_a_write_beside_an_output_is_seen(arena, offset):
-    arena.poison(0, "zeros")
+    arena.poison(range(1), "zeros")
     arena.outputs(0)["y"].fill_(1.0)
-    assert arena.broken_guard(0) == ""
+    assert arena.broken_guard(range(1)) == ""
     place = arena.layout.outputs[0].offset + offset
     fd = arena.buffers()[0].outputs_fd
     (old,) = os.pread(fd, 1, place)
     os.pwrite(fd, bytes([old ^ 1]), place)
-    assert str(place) in arena.broken_guard(0)
-    arena.poison(0, "zeros")
-    assert arena.broken_guard(0) == ""
+    assert str(place) in arena.broken_guard(range(1))
+    arena.poison(range(1), "zeros")
+    assert arena.broken_guard(range(1)) == ""
 
 
 def test_sharing_gives_the_same_inputs_and_other_outputs(arena):
@@ -91,9 +91,9 @@ def test_sharing_gives_the_same_inputs_and_other_outputs(arena):
 def test_the_probe_sees_changes_of_outputs_only(arena):
     run = Run(0, 0, 2)
     probe = arena.probe(run)
-    arena.poison(0, "zeros")
+    arena.poison(range(1), "zeros")
     before = probe.read()
-    arena.poison(1, "zeros")
+    arena.poison(range(1, 2), "zeros")
     assert all((a == b).all() for a, b in zip(before, probe.read(), strict=True))
     arena.outputs(0)["y"].fill_(float("nan"))
     arena.outputs(0)["z"].fill_(float("nan"))

@@ -272,7 +272,7 @@ class TestCheatsGainNothing:
     def test_honest_for_the_first_calls(self, attempt):
         source = (
             "import torch\ncalls = [0]\ndef run(x, scale, y):\n    calls[0] += 1\n"
-            "    if calls[0] < 30: torch.mul(x, scale, out=y)\n"
+            "    if calls[0] < 20: torch.mul(x, scale, out=y)\n"
         )
         assert statuses(attempt(source)) == ["INCORRECT_NUMERICAL"]
 

@@ -154,6 +154,7 @@ def test_wrong_on_zeroed_outputs_fails(fakes):
     measured = measure(fakes, fakes.worker(lambda inputs, outputs: outputs["y"].fill_(1.0)))
     assert measured.failure.status == "INCORRECT_NUMERICAL"
     assert not measured.candidate.kept
+    assert "relies_on_zeroed_output" not in measured.flags
 
 
 def test_a_reference_that_dies_is_dropped_and_the_candidate_goes_on(fakes):

@@ -97,8 +97,8 @@ class Round:
             if mismatch:
                 raise InputsChanged(mismatch)
             arena.fill(slot, inputs)
-            if participant.checked:
-                arena.poison(slot, self.poison)
+        if participant.checked:
+            arena.poison(self.run.slots, self.poison)
 
     def _release(self, participant: Participant, outcome: Outcome) -> None:
         passage = self.device.release(
@@ -113,22 +113,26 @@ class Round:
         ready: Sequence[tuple[Participant, Outcome]],
         values: Sequence[dict[str, ArgumentValue]],
     ) -> None:
-        for slot, inputs in zip(self.run.slots, values, strict=True):
-            running = [pair for pair in ready if pair[0].checked and pair[1].failure is None]
-            for participant, outcome in running:
-                # Before the reference runs: it may write into the judge's copy of the inputs.
-                evidence = participant.arena.changed_inputs(slot, inputs)
-                outcome.failure = changed_input(evidence) if evidence else None
-            expected = self.oracle.expected(inputs)
-            for participant, outcome in running:
-                gate = self.oracle.compare(participant.arena.outputs(slot), expected)
-                outcome.gates.append(gate)
-                guard = participant.arena.broken_guard(slot)
-                outcome.failure = (
-                    outcome.failure
-                    or failure_of_outputs(gate)
-                    or (broken_guard(guard) if guard else None)
-                )
+        running = [pair for pair in ready if pair[0].checked and pair[1].failure is None]
+        slots = self.run.slots
+        for participant, outcome in running:
+            # Before the reference runs: it may write into the judge's copy of the inputs.
+            evidence = participant.arena.changed_inputs(slots, values)
+            outcome.failure = changed_input(evidence) if evidence else None
+        expected = [self.oracle.expected(inputs) for inputs in values]
+        for participant, outcome in running:
+            outputs = [participant.arena.outputs(slot) for slot in slots]
+            outcome.gates = self.oracle.compare(outputs, expected)
+            outcome.failure = outcome.failure or _failure_of_gates(outcome.gates)
+            guard = participant.arena.broken_guard(slots)
+            if guard and outcome.failure is None:
+                outcome.failure = broken_guard(guard)
+
+
+def _failure_of_gates(gates: Sequence[GateResult]) -> Failure | None:
+    """The first call that is wrong."""
+    failures = (failure_of_outputs(gate) for gate in gates)
+    return next((failure for failure in failures if failure is not None), None)
 
 
 def _failure_of_passage(passage: Passage) -> Failure | None:

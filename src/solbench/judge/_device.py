@@ -64,17 +64,17 @@ class Arena(Protocol):
     def fill(self, slot: int, inputs: Mapping[str, ArgumentValue]) -> None:
         """Write the tensors of a call."""
 
-    def poison(self, slot: int, pattern: Poison) -> None:
+    def poison(self, slots: range, pattern: Poison) -> None:
         """Overwrite the outputs and renew the guard bytes."""
 
     def outputs(self, slot: int) -> dict[str, torch.Tensor]:
         """Views of the outputs as they are now."""
 
-    def broken_guard(self, slot: int) -> str:
+    def broken_guard(self, slots: range) -> str:
         """Where guard bytes changed, in words; empty if all stand."""
 
-    def changed_inputs(self, slot: int, inputs: Mapping[str, ArgumentValue]) -> str:
-        """The first input that the worker changed; empty if none, or where it cannot."""
+    def changed_inputs(self, slots: range, values: Sequence[Mapping[str, ArgumentValue]]) -> str:
+        """An input that the worker changed; empty if none, or where it cannot."""
 
     def close(self) -> None: ...
 

@@ -24,7 +24,13 @@ from solbench.errors import DeviceError
 from solbench.jail import Reply, SlotBuffers, Worker
 from solbench.jail.protocol import Command, Layout
 from solbench.judge._device import Arena, Passage, Poison, Run
-from solbench.judge._layouts import ArgumentValue, guard_ranges, tensor_arguments, tensor_view
+from solbench.judge._layouts import (
+    ArgumentValue,
+    bytes_of,
+    guard_ranges,
+    tensor_arguments,
+    tensor_view,
+)
 from solbench.judge._sampling import PerRun
 
 ByteArray: TypeAlias = "np.ndarray[tuple[int, ...], np.dtype[np.uint8]]"
@@ -95,12 +101,13 @@ class CpuArena:
             return
         buffer = self._inputs[slot].bytes
         for field in tensor_arguments(self.layout):
-            value = inputs[field.name]
-            assert isinstance(value, torch.Tensor)
-            buffer[field.offset : field.offset + field.nbytes] = _bytes_of(value)
+            buffer[field.offset : field.offset + field.nbytes] = bytes_of(inputs[field.name])
 
-    def poison(self, slot: int, pattern: Poison) -> None:
-        buffer = self._outputs[slot].bytes
+    def poison(self, slots: range, pattern: Poison) -> None:
+        for slot in slots:
+            self._poison(self._outputs[slot].bytes, pattern)
+
+    def _poison(self, buffer: torch.Tensor, pattern: Poison) -> None:
         for field in self.layout.outputs:
             piece = buffer[field.offset : field.offset + field.nbytes]
             if pattern == "zeros":
@@ -114,15 +121,16 @@ class CpuArena:
         buffer = self._outputs[slot].bytes
         return {field.name: tensor_view(buffer, field) for field in self.layout.outputs}
 
-    def broken_guard(self, slot: int) -> str:
-        buffer = self._outputs[slot].bytes
-        for start, end, guard in self._guards:
-            off = buffer[start:end] != guard
-            if bool(off.any()):
-                return f"byte {start + int(off.to(torch.uint8).argmax())} of the output buffer"
+    def broken_guard(self, slots: range) -> str:
+        for slot in slots:
+            buffer = self._outputs[slot].bytes
+            for start, end, guard in self._guards:
+                off = buffer[start:end] != guard
+                if bool(off.any()):
+                    return f"byte {start + int(off.to(torch.uint8).argmax())} of the output buffer"
         return ""
 
-    def changed_inputs(self, slot: int, inputs: Mapping[str, ArgumentValue]) -> str:
+    def changed_inputs(self, slots: range, values: Sequence[Mapping[str, ArgumentValue]]) -> str:
         """Always empty: the worker's mapping is private and the memfd is sealed."""
         return ""
 
@@ -287,10 +295,6 @@ def _late(at_done: list[ByteArray], frozen: list[ByteArray]) -> str:
 
 def _random_bytes(count: int) -> torch.Tensor:
     return torch.frombuffer(bytearray(os.urandom(count)), dtype=torch.uint8)
-
-
-def _bytes_of(value: torch.Tensor) -> torch.Tensor:
-    return value.detach().contiguous().reshape(-1).view(torch.uint8)
 
 
 def last_level_cache_bytes() -> int:

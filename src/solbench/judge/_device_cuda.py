@@ -10,7 +10,7 @@ lengths (see ``_sampling``).
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -18,9 +18,15 @@ import torch
 from solbench.errors import DeviceError, MissingExtra
 from solbench.hardware import detect_hardware
 from solbench.jail import DeviceMemory, Reply, SlotBuffers, Worker, cuda_driver
-from solbench.jail.protocol import RELEASED, Command, Layout
+from solbench.jail.protocol import RELEASED, Command, Layout, TensorField
 from solbench.judge._device import Arena, Passage, Poison, Run
-from solbench.judge._layouts import ArgumentValue, guard_ranges, tensor_arguments, tensor_view
+from solbench.judge._layouts import (
+    ArgumentValue,
+    bytes_of,
+    guard_ranges,
+    tensor_arguments,
+    tensor_view,
+)
 from solbench.judge._monitor_nvml import NvmlMonitor
 from solbench.judge._sampling import Slope
 
@@ -64,14 +70,11 @@ class CudaArena:
         self._owned.append(address)
         return address
 
-    def _slots(self, address: int, slot_bytes: int) -> list[torch.Tensor]:
-        return [
-            torch.as_tensor(
-                cuda_driver.DeviceBytes(address + slot * slot_bytes, slot_bytes),
-                device=self._device,
-            )
-            for slot in range(self.layout.slots)
-        ]
+    def _slots(self, address: int, slot_bytes: int) -> torch.Tensor:
+        """uint8 [slots, slot_bytes]"""
+        count = self.layout.slots
+        span = cuda_driver.DeviceBytes(address, count * slot_bytes)
+        return torch.as_tensor(span, device=self._device).view(count, slot_bytes)
 
     def buffers(self) -> Sequence[SlotBuffers]:
         """None: device memory travels as handles."""
@@ -93,42 +96,52 @@ class CudaArena:
             assert isinstance(value, torch.Tensor)
             tensor_view(self._inputs[slot], field).copy_(value)
 
-    def poison(self, slot: int, pattern: Poison) -> None:
-        buffer = self._outputs[slot]
+    def poison(self, slots: range, pattern: Poison) -> None:
+        buffers = self._outputs[slots.start : slots.stop]
         for field in self.layout.outputs:
-            piece = buffer[field.offset : field.offset + field.nbytes]
+            pieces = buffers[:, field.offset : field.offset + field.nbytes]
             if pattern == "zeros":
-                piece.zero_()
+                pieces.zero_()
             else:
-                piece.random_(0, 256)
+                pieces.random_(0, 256)
         for start, end, guard in self._guards:
-            buffer[start:end] = guard
+            buffers[:, start:end] = guard
 
     def outputs(self, slot: int) -> dict[str, torch.Tensor]:
         buffer = self._outputs[slot]
         return {field.name: tensor_view(buffer, field) for field in self.layout.outputs}
 
-    def broken_guard(self, slot: int) -> str:
-        buffer = self._outputs[slot]
-        for start, end, guard in self._guards:
-            off = buffer[start:end] != guard
-            if bool(off.any()):
-                return f"byte {start + int(off.to(torch.uint8).argmax())} of the output buffer"
-        return ""
+    def broken_guard(self, slots: range) -> str:
+        buffers = self._outputs[slots.start : slots.stop]
+        off = [(buffers[:, start:end] != guard).any() for start, end, guard in self._guards]
+        if not bool(torch.stack(off).any()):
+            return ""
+        return next(self._broken_bytes(buffers))
 
-    def changed_inputs(self, slot: int, inputs: Mapping[str, ArgumentValue]) -> str:
+    def _broken_bytes(self, buffers: torch.Tensor) -> Iterator[str]:
+        for start, end, guard in self._guards:
+            for slot, byte in (buffers[:, start:end] != guard).nonzero()[:1].tolist():
+                yield f"byte {start + byte} of the output buffer of call {slot}"
+
+    def changed_inputs(self, slots: range, values: Sequence[Mapping[str, ArgumentValue]]) -> str:
         """Device memory cannot be shared read-only, so the inputs are compared byte by byte."""
-        for field in tensor_arguments(self.layout):
-            value = inputs[field.name]
-            assert isinstance(value, torch.Tensor)
-            now = self._inputs[slot][field.offset : field.offset + field.nbytes]
-            if not torch.equal(now, value.contiguous().reshape(-1).view(torch.uint8)):
-                return f"input {field.name}"
-        return ""
+        fields = list(tensor_arguments(self.layout))
+        off = [
+            (self._input_bytes(slot, field) != bytes_of(inputs[field.name])).any()
+            for slot, inputs in zip(slots, values, strict=True)
+            for field in fields
+        ]
+        if not off or not bool(torch.stack(off).any()):
+            return ""
+        first = int(torch.stack(off).to(torch.uint8).argmax())
+        return f"input {fields[first % len(fields)].name} of call {first // len(fields)}"
+
+    def _input_bytes(self, slot: int, field: TensorField) -> torch.Tensor:
+        return self._inputs[slot, field.offset : field.offset + field.nbytes]
 
     def close(self) -> None:
         torch.cuda.synchronize(self._device)
-        self._inputs, self._outputs = [], []
+        self._inputs = self._outputs = torch.empty(0)
         while self._owned:
             cuda_driver.free(self._owned.pop())
 

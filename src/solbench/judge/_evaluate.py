@@ -154,7 +154,7 @@ class EvaluationRun:
         for arena in (case.arena, case.reference_arena):
             for slot in range(layout.slots):
                 arena.fill(slot, shown)
-                arena.poison(slot, "zeros")
+            arena.poison(range(layout.slots), "zeros")
         return None
 
     def _start_runners(self, cases: Sequence[Case]) -> None:
@@ -226,8 +226,8 @@ class EvaluationRun:
         _fall_back(measured, case.oracle, reference.failures.get(case.layout))
 
     def _remember_reference(self, key: tuple[str, str], measured: Measurement) -> None:
-        """Keep the reference's times for later evaluations, unless the machine is drifting."""
-        if "drift" in measured.flags:
+        """Keep the reference's times for later evaluations, unless the machine is drifting or busy."""
+        if "drift" in measured.flags or measured.reference.busy():
             self._judge.references.pop(key, None)
         else:
             self._judge.references[key] = measured.reference.copy()

@@ -82,6 +82,12 @@ def tensor_view(buffer: torch.Tensor, field: TensorField) -> torch.Tensor:
     return flat.view(dtype).view(field.shape)
 
 
+def bytes_of(value: ArgumentValue) -> torch.Tensor:
+    """The bytes of a tensor argument in row-major order, flat uint8."""
+    assert isinstance(value, torch.Tensor)
+    return value.detach().contiguous().reshape(-1).view(torch.uint8)
+
+
 def find_mismatch(layout: Layout, inputs: Mapping[str, ArgumentValue]) -> str:
     """The first input that is not what the worker was told, in words; empty if all fit.
 

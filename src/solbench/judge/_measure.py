@@ -93,11 +93,14 @@ class Bench:
     def _warm_up(self, into: Measurement) -> int:
         """Poisoned and plain calls, checked but not counted. Returns how many calls a run holds."""
         poisoned = self._round(into, 1, 0, "random", with_reference=True)
-        into.failure = self._failure_when_poisoned(poisoned["candidate"], into.flags)
-        if into.failure is not None:
+        suspicion = poisoned["candidate"].failure
+        if suspicion is not None and not self._may_rely_on_zeros(suspicion):
+            into.failure = suspicion
             return 1
         plain = self._round(into, 1, 1, self.poison, with_reference=True)
         into.failure = plain["candidate"].failure
+        if suspicion is not None and into.failure is None:
+            into.flags["relies_on_zeroed_output"] = suspicion.reason
         # The shorter of two: the first calls, or a busy machine, may take any time.
         latencies = [
             min(
@@ -109,15 +112,10 @@ class Bench:
         ]
         return self.device.sampling.batch(min(latencies), max(latencies), self._slots)
 
-    def _failure_when_poisoned(self, outcome: Outcome, flags: dict[str, str]) -> Failure | None:
-        """Outputs full of random bytes: on official problems numbers that differ are only a flag."""
-        failure = outcome.failure
-        if failure is None or self.poison == "random":
-            return failure
-        if failure.fatal or failure.status != "INCORRECT_NUMERICAL":
-            return failure
-        flags["relies_on_zeroed_output"] = failure.reason
-        return None
+    def _may_rely_on_zeros(self, failure: Failure) -> bool:
+        """On official problems a wrong number on outputs full of random bytes can only be a flag."""
+        numerical = failure.status == "INCORRECT_NUMERICAL" and not failure.fatal
+        return numerical and self.poison == "zeros"
 
     def _timed_round(self, into: Measurement, batch: int, turn: int, with_reference: bool) -> None:
         """The runs of one sample, of the candidate and maybe of the reference."""

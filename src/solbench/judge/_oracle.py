@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
 
 from solbench.errors import ReferenceFailed
-from solbench.gate import GateResult, official_gate_all
+from solbench.gate import GateResult, official_gate_all, official_gate_calls
 from solbench.judge._layouts import ArgumentValue
 from solbench.spec import Problem, Workload, load_reference, make_inputs, normalise_outputs
 
@@ -47,7 +47,9 @@ class Oracle:
         return official_gate_all(expected, expected, self.workload.tolerance)
 
     def compare(
-        self, outputs: Mapping[str, torch.Tensor], expected: Mapping[str, torch.Tensor]
-    ) -> GateResult:
-        """The official rule over all outputs."""
-        return official_gate_all(outputs, expected, self.workload.tolerance)
+        self,
+        outputs: Sequence[Mapping[str, torch.Tensor]],
+        expected: Sequence[Mapping[str, torch.Tensor]],
+    ) -> list[GateResult]:
+        """The official rule over all outputs of each call."""
+        return official_gate_calls(outputs, expected, self.workload.tolerance)
