@@ -42,8 +42,8 @@ def main() -> None:
     save(traces, options.out)
     console.print(overview_table([summarise(group) for group in by_solution(traces).values()]))
     console.print(f"{len(traces)} workload results in {time.monotonic() - started:.0f} s")
-    console.print(f"traces: {options.out / 'traces.jsonl'}")
-    console.print(f"page:   {options.out / 'index.html'}")
+    console.print(f"traces: {options.out / 'traces.jsonl'}", soft_wrap=True)
+    console.print(f"page:   {options.out / 'index.html'}", soft_wrap=True)
 
 
 def first_device() -> str:
