@@ -1,6 +1,8 @@
-"""Right, but in float64, with the sums over positions taken one position after another."""
+"""Right, but in float64, with the sums over positions taken in eight steps."""
 
 import torch
+
+STEPS = 8
 
 
 def run(grad_output, hidden_states, weight):
@@ -8,7 +10,7 @@ def run(grad_output, hidden_states, weight):
     grad_input = torch.matmul(gradients, weight.to(torch.float64))
     grad_weight = torch.zeros_like(weight, dtype=torch.float64)
     grad_bias = torch.zeros(weight.shape[0], dtype=torch.float64, device=weight.device)
-    for position in range(grad_output.shape[1]):
-        grad_weight = grad_weight + gradients[:, position].t() @ inputs[:, position]
-        grad_bias = grad_bias + gradients[:, position].sum(dim=0)
+    for rows, columns in zip(gradients.chunk(STEPS, 1), inputs.chunk(STEPS, 1), strict=True):
+        grad_weight = grad_weight + rows.flatten(0, 1).t() @ columns.flatten(0, 1)
+        grad_bias = grad_bias + rows.sum(dim=(0, 1))
     return tuple(g.to(grad_output.dtype) for g in (grad_input, grad_weight, grad_bias))
