@@ -273,7 +273,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
             for position, output in enumerate(results.outputs)
         ]
         versions = [
-            self.builder.new_version(alias, self._level_of(alias.geometry[3], level))
+            self.builder.new_version(alias, self._level_of(operator, alias.geometry[3], level))
             for alias in written
         ]
         self.builder.emit(operator.name, arguments, [*outputs, *versions], location)
@@ -294,7 +294,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         if parent is None:
             if tensor.numel() > LARGEST_KNOWN_ELEMENTS and not operator.fills:
                 level = FROM_FLOATS
-            alias = self.builder.add_root(tensor, self._level_of(tensor.dtype, level))
+            alias = self.builder.add_root(tensor, self._level_of(operator, tensor.dtype, level))
             results.outputs.append(alias.value)
             return
         known = self.builder.exact_alias_of(tensor)
@@ -349,9 +349,13 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
             default=CONSTANT,
         )
 
-    def _level_of(self, dtype: torch.dtype, level: int) -> int:
-        """Indices and masks among the inputs are known, also when they were drawn, and what is made of them."""
-        if self._makes_inputs and dtype in INDEX_DTYPES:
+    def _level_of(self, operator: Operator, dtype: torch.dtype, level: int) -> int:
+        """Among the inputs, drawn integers and any mask are known, and so is what is made of them.
+
+        Not other integers made of floats: those may be packed or quantised numbers.
+        """
+        drawn = operator.random and dtype in INDEX_DTYPES
+        if self._makes_inputs and (drawn or dtype is torch.bool):
             return min(level, FROM_INDICES)
         return level
 
