@@ -10,7 +10,7 @@ from typing import Any
 from solbench.errors import InputError, MissingExtra
 from solbench.report import _format as fmt
 from solbench.report._summary import Summary, by_solution, distance, summarise
-from solbench.report._tables import failure_sentence, note_lines
+from solbench.report._tables import failure_sentence, log_lines, note_lines
 from solbench.spec import Trace
 
 _TRACK_MARGIN = 4.0
@@ -91,7 +91,12 @@ def html_page(traces: Sequence[Trace], title: str = "SolBench results") -> str:
         finished=max(trace.evaluation.timestamp for trace in latest),
         trace_count=len(latest),
         roofline=roofline_svg(latest),
+        estimated=any(_bound_of(trace).get("hardware") == "cpu" for trace in latest),
     )
+
+
+def _bound_of(trace: Trace) -> dict[str, Any]:
+    return (trace.solbench.bound if trace.solbench else None) or {}
 
 
 def _libs(traces: Sequence[Trace]) -> str:
@@ -171,7 +176,7 @@ def _row(trace: Trace, scale: _Scale) -> Row:
             for kind, ms, name in _times(trace)
         ),
         failure=failure_sentence(failure) if failure else "",
-        log="" if passed else trace.evaluation.log.strip(),
+        log="" if passed else "\n".join(log_lines(trace)),
         facts=tuple(_facts(trace)),
     )
 
@@ -181,7 +186,7 @@ def _facts(trace: Trace) -> list[tuple[str, str]]:
     record = trace.solbench
     if record is None:
         return []
-    facts = _bound_facts(record.bound or {})
+    facts = _bound_facts(_bound_of(trace))
     timing = record.timing
     if timing is not None:
         clock = f"{timing.clock} clock, {timing.cache} cache" + (
@@ -209,7 +214,9 @@ def _facts(trace: Trace) -> list[tuple[str, str]]:
 def _bound_facts(bound: dict[str, Any]) -> list[tuple[str, str]]:
     """The bound's record as ``solbench bound --json`` writes it, in words."""
     facts: list[tuple[str, str]] = []
-    if bound.get("hardware"):
+    if bound.get("hardware") == "cpu":
+        facts.append(("bound priced on", "this CPU's measured peaks: an estimate"))
+    elif bound.get("hardware"):
         clock = f" at {bound['clock_mhz']:.0f} MHz" if bound.get("clock_mhz") else ""
         facts.append(("bound priced on", f"{bound['hardware']}{clock}"))
     if "dram_read_bytes" in bound:

@@ -135,20 +135,23 @@ def _note_line(kind: str, texts: list[tuple[str, int]], workloads: int) -> str:
 
 def failure_text(trace: Trace) -> Text:
     """Where one workload went wrong, and by how much."""
-    evaluation = trace.evaluation
     text = Text.assemble(
         ("✗ ", "bold red"),
         (fmt.short_uuid(trace.workload.uuid), "bold"),
-        f" {evaluation.status}",
+        f" {trace.evaluation.status}",
     )
     failure = trace.solbench.failure if trace.solbench else None
-    log = evaluation.log.strip().splitlines()
     if failure:
         text.append(f": {failure_sentence(failure)}")
-        log = log[1:]  # the reason, which the sentence has just given with its place
-    for line in log[-_LOG_LINES:]:
+    for line in log_lines(trace)[-_LOG_LINES:]:
         text.append(f"\n    {line}", style="dim")
     return text
+
+
+def log_lines(trace: Trace) -> list[str]:
+    """What a failed workload printed, without the reason that ``failure_sentence`` gives with its place."""
+    lines = trace.evaluation.log.strip().splitlines()
+    return lines[1:] if trace.solbench and trace.solbench.failure else lines
 
 
 def failure_sentence(failure: dict[str, Any]) -> str:
