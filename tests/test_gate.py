@@ -6,6 +6,7 @@ import torch
 from solbench.gate import (
     CHUNK_ELEMENTS,
     ErrorBudget,
+    _judge_together,
     budget_gate,
     official_gate,
     official_gate_all,
@@ -233,3 +234,29 @@ def test_chunks_are_counted_together():
     assert result.first.index == (int(off.nonzero()[0]),)
     assert result.max_absolute_error == float((output - reference).abs().max())
     assert result.max_relative_error == float(((output - reference) / reference).abs().max())
+
+
+def test_calls_judged_together_get_the_results_they_get_alone():
+    """On a GPU small outputs of all calls are judged together; the same code runs here."""
+    generator = torch.Generator().manual_seed(7)
+    tolerance = Tolerance(max_atol=0.01, max_rtol=0.01, required_matched_ratio=0.9)
+    right, mine = [], []
+    for call in range(6):
+        reference = torch.randn(4, 50, generator=generator)
+        output = reference + 0.004 * torch.randn(4, 50, generator=generator)
+        if call == 1:
+            output[0, :30] += 1.0  # 15 % off: fails
+        if call == 2:
+            output[0, :10] += 1.0  # 5 % off: passes
+        if call == 3:
+            output = torch.zeros_like(output)
+        if call == 4:
+            output[3, 3] = math.nan
+        right.append({"y": reference, "z": reference.square()})
+        mine.append({"y": output, "z": reference.square()})
+    alone = [official_gate_all(*pair, tolerance) for pair in zip(mine, right, strict=True)]
+    together = _judge_together(mine, right, tolerance)
+    assert [result.passed for result in alone] == [True, False, True, False, False, True]
+    for own, joint in zip(alone, together, strict=True):
+        # What does not plainly pass is left to be judged by itself.
+        assert joint == (own if own.passed else None)

@@ -99,6 +99,7 @@ class FakeDevice:
     def __init__(self) -> None:
         self.events: list[str] = []
         self.late_write = ""
+        self.awake = ""
         self.disturbed: Iterator[float] = itertools.repeat(0.0)
 
     def title(self) -> str:
@@ -118,6 +119,10 @@ class FakeDevice:
     def hold(self, worker: Any, arena: Any, run: Any, timeout_s: float) -> Reply:
         self.events.append("hold")
         return worker.wait(worker.command(Command.ARM, layout=run.layout), timeout_s)
+
+    def ran_while_held(self, worker: Any) -> str:
+        self.events.append("still held?")
+        return self.awake
 
     def flush(self) -> None:
         self.events.append("flush")

@@ -17,7 +17,8 @@ def play(fakes, *workers, seeds=(1,), poison="zeros", first=0):
 def test_inputs_come_into_being_after_the_hold_and_answers_after_the_release(fakes):
     play(fakes, fakes.worker(fakes.right))
     assert fakes.device.events == [
-        "hold", "inputs", "fill", "poison zeros", "flush", "release", "expected",
+        "hold", "inputs", "fill", "poison zeros", "flush", "still held?", "release", "expected",
+        "still held?",
     ]  # fmt: skip
 
 
@@ -25,7 +26,8 @@ def test_of_two_workers_neither_runs_before_both_are_held_and_laid_out(fakes):
     play(fakes, fakes.worker(fakes.right), fakes.worker(fakes.right))
     events = fakes.device.events
     assert events[:3] == ["hold", "hold", "inputs"]
-    assert events[-5:] == ["flush", "release", "flush", "release", "expected"]
+    acts = [event for event in events if event != "still held?"]
+    assert acts[-5:] == ["flush", "release", "flush", "release", "expected"]
 
 
 def test_latency_is_of_one_call(fakes):
@@ -133,3 +135,10 @@ def test_an_unchecked_participant_is_timed_and_not_compared(fakes):
     assert (len(checked.gates), len(unchecked.gates)) == (1, 0)
     assert unchecked.failure is None
     assert unchecked.latency_ms == 1.0
+
+
+def test_a_worker_that_wakes_itself_is_caught_whatever_its_output(fakes):
+    fakes.device.awake = "3 became 4"
+    (outcome,), _ = play(fakes, fakes.worker(fakes.right))
+    assert outcome.failure.status == "REWARD_HACK"
+    assert "release" not in fakes.device.events

@@ -65,5 +65,5 @@ def test_a_card_that_nvml_does_not_know_is_a_device_error_with_its_bus_id() -> N
     def refuse(bus_id: bytes) -> None:
         raise FakeError("Not Found")
 
-    with pytest.raises(DeviceError, match="0000:09:00.0: Not Found"):
+    with pytest.raises(DeviceError, match=r"0000:09:00\.0: Not Found"):
         NvmlMonitor("0000:09:00.0", fake_nvml(nvmlDeviceGetHandleByPciBusId=refuse))

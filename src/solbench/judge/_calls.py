@@ -24,6 +24,7 @@ from solbench.judge._verdicts import (
     failure_of,
     failure_of_outputs,
     late_write,
+    ran_while_held,
 )
 
 
@@ -81,7 +82,18 @@ class Round:
             self.device.flush()
             self._release(participant, outcome)
         self._compare(ready, values)
+        for participant, outcome in ready:
+            if outcome.failure is None:
+                self._ran_while_held(participant, outcome)
         return outcomes
+
+    def _ran_while_held(self, participant: Participant, outcome: Outcome) -> bool:
+        """Whether it worked on the inputs before its release, or on the outputs after the clock had
+        stopped."""
+        evidence = self.device.ran_while_held(participant.worker)
+        if evidence:
+            outcome.failure = ran_while_held(evidence)
+        return bool(evidence)
 
     def _hold(self, participant: Participant, outcome: Outcome) -> bool:
         reply = self.device.hold(participant.worker, participant.arena, self.run, self.timeout_s)
@@ -101,6 +113,8 @@ class Round:
             arena.poison(self.run.slots, self.poison)
 
     def _release(self, participant: Participant, outcome: Outcome) -> None:
+        if self._ran_while_held(participant, outcome):
+            return
         passage = self.device.release(
             participant.worker, participant.arena, self.run, self.timeout_s
         )

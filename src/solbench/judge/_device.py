@@ -127,6 +127,10 @@ class Device(Protocol):
     def release(self, worker: Worker, arena: Arena, run: Run, timeout_s: float) -> Passage:
         """Let the held worker run, time it, and stop it again."""
 
+    def ran_while_held(self, worker: Worker) -> str:
+        """Evidence that a held worker went on by itself, in words; empty if it did not, or where
+        that is no use."""
+
     def readings(self) -> dict[str, float]:
         """Clocks, temperature and power, where they can be read."""
 

@@ -36,14 +36,18 @@ from solbench.judge._sampling import PerRun
 ByteArray: TypeAlias = "np.ndarray[tuple[int, ...], np.dtype[np.uint8]]"
 PositionArray: TypeAlias = "np.ndarray[tuple[int, ...], np.dtype[np.int64]]"
 
+Account: TypeAlias = dict[int, int]
+_SETTLING_LOOKS: Final = 100
+
 # Python 3.11 and 3.12 do not name this one (linux/fcntl.h).
 F_SEAL_FUTURE_WRITE: Final = 0x10
 _INPUT_SEALS: Final = F_SEAL_FUTURE_WRITE | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW
 _OUTPUT_SEALS: Final = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW
 
 PROBE_BYTES: Final = 64
-"""Output bytes read before the clock stops. A share f that is written later is missed with probability
-(1 - f) ** 64 in one call: half the time at one in a hundred, and every timed call is probed anew."""
+"""Output bytes read before the clock stops. A share f that is written later is missed with
+probability (1 - f) ** 64 in one call: half the time at one in a hundred, and every timed call is
+probed anew."""
 
 _WAIT_NS: Final = 20_000
 _WAIT_SHARE: Final = 0.02
@@ -195,6 +199,7 @@ class CpuDevice:
         self._dirty = np.zeros(2 * cache_bytes, dtype=np.uint8)
         self._clean = np.ones(cache_bytes // 8, dtype=np.int64)
         self._turn = 0
+        self._held: dict[int, Account] = {}
 
     def title(self) -> str:
         return cpu_title()
@@ -210,21 +215,34 @@ class CpuDevice:
         return CpuArena(layout, sharing)
 
     def settle(self, worker: Worker) -> None:
-        """Keep the worker off the judge's core, so that the judge's spinning does not slow it."""
+        """Keep the worker off the judge's core, so that the judge's spinning does not slow it, and
+        stop it."""
         cores = sorted(os.sched_getaffinity(0))
-        if len(cores) < 2:
-            return
-        for task in Path(f"/proc/{worker.pid}/task").iterdir():
-            # A thread may end between the listing and the call; it then needs no core.
-            with contextlib.suppress(ProcessLookupError):
-                os.sched_setaffinity(int(task.name), cores[1:])
+        if len(cores) > 1:
+            for task in Path(f"/proc/{worker.pid}/task").iterdir():
+                # A thread may end between the listing and the call; it then needs no core.
+                with contextlib.suppress(ProcessLookupError):
+                    os.sched_setaffinity(int(task.name), cores[1:])
+        self._stop(worker)
+
+    def _stop(self, worker: Worker) -> None:
+        worker.freeze()
+        self._held[worker.pid] = _settled_account(worker.pid)
+
+    def ran_while_held(self, worker: Worker) -> str:
+        """A stopped thread can arrange to be continued (a timer that sends SIGCONT); the kernel
+        counts its switches."""
+        before, now = self._held.get(worker.pid), _account(worker.pid)
+        if before is None or before == now:
+            return ""
+        return f"context switches of its threads while it was stopped: {before} became {now}"
 
     def hold(self, worker: Worker, arena: Arena, run: Run, timeout_s: float) -> Reply:
         worker.thaw()
         sequence = worker.command(Command.ARM, layout=run.layout, first=run.first, count=run.count)
         reply = worker.wait(sequence, timeout_s)
         if reply.kind == "done":
-            worker.freeze()
+            self._stop(worker)
         return reply
 
     def flush(self) -> None:
@@ -251,7 +269,7 @@ class CpuDevice:
             return Passage(reply, 0.0)
         at_done = probe.read()
         stop_ns = time.perf_counter_ns()
-        worker.freeze()
+        self._stop(worker)
         elapsed_ns = stop_ns - start_ns
         return Passage(
             reply,
@@ -267,10 +285,38 @@ class CpuDevice:
         """Nothing is held beyond memory."""
 
 
-def _waited_ns(pid: int) -> int:
-    """How long the worker's threads and this one have stood in line for a processor, by the kernel's account.
+def _account(pid: int) -> Account:
+    """Thread → how often it has left a processor. It cannot run without leaving again, or being
+    seen running."""
+    account: dict[int, int] = {}
+    for status in Path(f"/proc/{pid}/task").glob("*/status"):
+        # A thread may be gone by now, which is a change as well.
+        with contextlib.suppress(OSError):
+            lines = status.read_text().splitlines()
+            switches = [int(line.split()[1]) for line in lines if "ctxt_switches:" in line]
+            running = any(line.startswith("State:\tR") for line in lines)
+            account[int(status.parent.name)] = sum(switches) + running
+    return account
 
-    A submission can only ever get its own samples dropped by this, never make one count that is not its time.
+
+def _settled_account(pid: int) -> Account:
+    """The account once it no longer changes: a thread is marked stopped a moment before its last
+    switch counts."""
+    account = _account(pid)
+    for _ in range(_SETTLING_LOOKS):
+        latest = _account(pid)
+        if latest == account:
+            break
+        account = latest
+    return account
+
+
+def _waited_ns(pid: int) -> int:
+    """How long the worker's threads and this one have stood in line for a processor, by the
+    kernel's account.
+
+    A submission can only ever get its own samples dropped by this, never make one count that is not
+    its time.
     """
     accounts = [Path("/proc/thread-self/schedstat"), *Path(f"/proc/{pid}/task").glob("*/schedstat")]
     waited = 0

@@ -229,6 +229,10 @@ class CudaDevice:
         reply = worker.wait(self._command(worker, Command.RUN, run), timeout_s)
         return Passage(reply, (reply.seen_ns - start_ns) / 1e6)
 
+    def ran_while_held(self, worker: Worker) -> str:
+        """Always empty: the host side need not stop, what counts is that the stream waits."""
+        return ""
+
     def readings(self) -> dict[str, float]:
         if self._monitor is None:
             return {}

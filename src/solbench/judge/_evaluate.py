@@ -11,6 +11,7 @@ from solbench.jail import Limits, Walls, build
 from solbench.jail.protocol import Artifact
 from solbench.judge._bounds import BoundOrNote
 from solbench.judge._device import Arena
+from solbench.judge._floor import NO_FLOOR
 from solbench.judge._layouts import plan_layout
 from solbench.judge._measure import Bench, Measurement
 from solbench.judge._oracle import Oracle
@@ -78,6 +79,7 @@ class EvaluationRun:
         self._artifact: Artifact | None = None
         self._candidate: Runner | None = None
         self._reference: Runner | None = None
+        self._floor = NO_FLOOR
         self._environment = Environment(
             hardware=judge.device.title(),
             libs={**judge.device.libraries(), "solbench": solbench_version()},
@@ -167,6 +169,8 @@ class EvaluationRun:
         ]
         limits = limits_for(self._judge.device, arenas, self._request.limits)
         judge = self._judge
+        # The clock is calibrated before there is a submission that could disturb it.
+        self._floor = judge.floor
         self._candidate = Runner(judge.zygote, judge.device, self._artifact, arenas, limits)
         reference = build(reference_solution(self._request.problem), judge.device.name)
         self._reference = Runner(
@@ -204,7 +208,7 @@ class EvaluationRun:
             device=self._judge.device,
             oracle=case.oracle,
             seeds=case.seeds,
-            floor=self._judge.floor,
+            floor=self._floor,
             candidate=candidate,
             reference=reference if case.layout not in reference.failures else None,
             layout=case.layout,

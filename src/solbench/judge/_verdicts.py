@@ -79,6 +79,13 @@ def late_write(evidence: str) -> Failure:
     return Failure("REWARD_HACK", reason, "run", (flag,), fatal=True)
 
 
+def ran_while_held(evidence: str) -> Failure:
+    """Work outside the time that is measured, on inputs that are there already."""
+    reason = "the worker ran although it was stopped"
+    flag = Flag(id="ran_while_held", evidence=evidence)
+    return Failure("REWARD_HACK", reason, "run", (flag,), fatal=True)
+
+
 def broken_guard(evidence: str) -> Failure:
     """A write outside the outputs."""
     reason = "the call wrote outside its outputs"
