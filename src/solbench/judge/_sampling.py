@@ -51,8 +51,9 @@ class PerRun:
 class Slope:
     """Two runs, of N and 2N calls: their difference over N is free of any cost per run."""
 
-    least_ms: float = 1.0
-    """Length of the shorter run: release and acknowledgement jitter by a few microseconds."""
+    least_ms: float = 4.0
+    """Length of the shorter run, by a first cold call, which may take ten times what a warm one does:
+    release and acknowledgement jitter by some ten microseconds."""
 
     def batch(self, fastest_ms: float, slowest_ms: float, slots: int) -> int:
         return _calls_for(self.least_ms, fastest_ms, slots // 2)
