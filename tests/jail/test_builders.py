@@ -178,6 +178,15 @@ def test_a_compiler_that_does_not_end_is_stopped(tmp_path: Path) -> None:
     assert not any("k.cpp" in text for text in _command_lines())
 
 
+def test_a_compilers_memory_and_output_are_bounded(tmp_path: Path) -> None:
+    command = ("/bin/sh", "-c", "ulimit -v; yes error: flood | head -c 3000000; exit 1")
+    with pytest.raises(BuildError) as caught:
+        _compile.compile_into(tmp_path, _compile.Compilation(command, {"k.cpp": ""}))
+    assert caught.value.log.startswith(f"{16 << 20}\n")
+    assert len(caught.value.log) == 256 << 10
+    assert caught.value.first_error == "error: flood"
+
+
 def _command_lines() -> list[str]:
     found = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):

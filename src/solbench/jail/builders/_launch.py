@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 
 from solbench.jail import walls
+
+_MEMORY_BYTES = 16 << 30
+"""A compiler's address space. Generous: large template libraries take several GiB."""
 
 
 def main(launch: str, parent: str) -> None:
@@ -15,4 +19,5 @@ def main(launch: str, parent: str) -> None:
         sources=plan["sources"], scratch=plan["scratch"], toolchain=plan["toolchain"]
     )
     walls.raise_walls(allowed, keep=(0, 1, 2), memfd=True, parent=int(parent))
+    resource.setrlimit(resource.RLIMIT_AS, (_MEMORY_BYTES, _MEMORY_BYTES))
     os.execv(plan["command"][0], plan["command"])
