@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -19,18 +20,12 @@ VENV = ROOT / ".venv"
 PYTHON = VENV / "bin" / "python"
 OLDEST_TORCH = (2, 9)
 ALLOW = "SOLBENCH_ALLOW_CUDA_TORCH"
-# Import names of what an extra needs, to see whether anything has to be installed at all.
-NEEDS = {
-    "report": "torch numpy pydantic typer rich jinja2 matplotlib",
-    "dev": "torch numpy pydantic typer rich jinja2 matplotlib safetensors pytest pytest_timeout xdist "
-    "hypothesis ruff mypy importlinter",
-}
 
 
 def main(extra: str) -> None:
     if not usable(PYTHON):
         make_venv()
-    if all_importable(extra):
+    if all_installed(extra):
         link_checkout()
     else:
         install_packages(extra)
@@ -131,8 +126,25 @@ def asked() -> bool:
     )
 
 
-def all_importable(extra: str) -> bool:
-    return run(PYTHON, "-c", f"import {NEEDS[extra].replace(' ', ',')}", quiet=True)
+def requirements(extra: str) -> set[str]:
+    """Names of the packages that solbench with this extra needs, extras of our own opened."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    names, waiting = set(), [*project["dependencies"], f"solbench[{extra}]"]
+    while waiting:
+        requirement = waiting.pop()
+        name, extras = re.match(r"([\w.-]+)(?:\[([\w,-]+)\])?", requirement).groups()  # type: ignore[union-attr]
+        if name == "solbench":
+            waiting += [
+                each for one in extras.split(",") for each in project["optional-dependencies"][one]
+            ]
+        else:
+            names.add(name)
+    return names
+
+
+def all_installed(extra: str) -> bool:
+    probe = "import importlib.metadata as m, sys; [m.version(name) for name in sys.argv[1:]]"
+    return run(PYTHON, "-c", probe, *sorted(requirements(extra)), quiet=True)
 
 
 def link_checkout() -> None:
