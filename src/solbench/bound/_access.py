@@ -163,7 +163,10 @@ def _pull_joint(
     used = [r for r in joint.dims if r in users]
     if not used:
         return None
-    if all(len(users[r]) == 1 and _is_identity(axes[users[r][0]]) for r in used):
+    sizes = dict(zip(joint.dims, joint.mask.shape, strict=True))
+    if all(len(users[r]) == 1 and _is_identity(axes[users[r][0]]) for r in used) and all(
+        shape[users[r][0]] == sizes[r] for r in used
+    ):
         cuts = [
             slice(None) if r in users or len(box.sets[r]) == n else _sets.to_array(box.sets[r])
             for r, n in zip(joint.dims, joint.mask.shape, strict=True)
@@ -251,7 +254,7 @@ def _push_joint(joint: Joint, axes: Axes, ranks: Shape) -> Joint | None:
         return None
     own = [axes[d] for d in joint.dims]
     ranks_read = [a.rank for a in own if isinstance(a, Along) and a.identity]
-    if len(set(ranks_read)) == len(own):
+    if len(set(ranks_read)) == len(own) and mask.shape == tuple(ranks[r] for r in ranks_read):
         return Joint(tuple(ranks_read), mask)
     order = sorted({a.rank for a in own if isinstance(a, Along | Table)})
     if not order:

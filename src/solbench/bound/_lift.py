@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -223,15 +223,33 @@ def _place(item: Lifted, node: Node, result: LiftedGraph) -> None:
         result.stands_for[item.out] = result.resolve(item.value)
         return
     if isinstance(item, Reshape):
+        source = result.resolve(item.value)
+        earlier = result.maker.get(source)
+        if isinstance(earlier, Reshape):  # two reshapes are one, and there and back is none
+            source = earlier.value
+        item = Reshape(item.out, source)
+        if result.values[item.value].shape == result.values[item.out].shape:
+            result.stands_for[item.out] = item.value
+            return
         result.facts[item.out] = _facts.of_reshape(item, result.values, result.facts)
         result.maker[item.out] = item
     else:
+        item = _resolved(item, result)
         for out, facts in _facts.of_map(item, result.values, result.facts).items():
             result.facts[out] = facts
             result.maker[out] = item
     for out in (item.out,) if isinstance(item, Reshape) else item.outs:
         _refine(out, result)
     result.steps.append(Step(item, node))
+
+
+def _resolved(item: Map, result: LiftedGraph) -> Map:
+    """A rule's temporary may stand for an earlier value by now."""
+    if all(o.value not in result.stands_for for o in item.operands):
+        return item
+    return replace(
+        item, operands=tuple(replace(o, value=result.resolve(o.value)) for o in item.operands)
+    )
 
 
 def _refine(value_id: int, result: LiftedGraph) -> None:

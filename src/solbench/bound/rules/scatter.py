@@ -41,19 +41,25 @@ def updated(
 
 
 def _update_pin(written: Box | None, ranks: Shape) -> PinRule | None:
-    """The old zeros stay where nothing was written: the result is free in a box around both."""
-    if written is None or written.joints:
-        return None
+    """Where the result is constant: old constants outside what was written, a constant source inside."""
+    if written is None:
+        return lambda pins: pins[0]
+    rest = _region.full(ranks).subtract(written)
+    if len(rest.boxes) > 1:
+        rest = _region.full(ranks)
+    outside = rest.boxes[0] if rest.boxes else None
 
     def combine(pins: Pins) -> Pin | None:
-        pin = pins[0]
-        if pin is None:
-            return None
-        if pin.free is None:
-            return Pin(pin.value, written)
+        old, new = pins[0], pins[1] if len(pins) > 1 else None
+        if new is not None and new.free is None and not rest.is_full:
+            if outside is None or old is None or old.value != new.value:
+                return Pin(new.value, outside)
+            left = None if old.free is None else _region.intersect_boxes(old.free, outside, ranks)
+            return Pin(new.value, left)
+        if old is not None and old.free is None and not written.joints:
+            return Pin(old.value, written)
         return None
 
-    del ranks
     return combine
 
 
