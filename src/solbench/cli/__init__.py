@@ -16,6 +16,7 @@ from solbench.cli import (  # noqa: F401 - commands register themselves when imp
     pack,
     report,
     schema,
+    suite,
 )
 from solbench.cli._app import app
 from solbench.cli._console import ExitCode

@@ -6,6 +6,14 @@ Listing and exporting do not import torch.
 from __future__ import annotations
 
 from solbench.suite._catalogue import TIER_FOLDERS, catalogue, names, source_of
+from solbench.suite._composition import (
+    TARGET,
+    TARGET_MODELS,
+    Composition,
+    TierCount,
+    composition,
+    precision,
+)
 from solbench.suite._draw import computed, draw
 from solbench.suite._export import SMOKE_FILE, build, export, load
 from solbench.suite._form import (
@@ -29,7 +37,10 @@ from solbench.suite._source import ProblemSource, read_problem_file
 
 __all__ = [
     "SMOKE_FILE",
+    "TARGET",
+    "TARGET_MODELS",
     "TIER_FOLDERS",
+    "Composition",
     "Gate",
     "Gradient",
     "Input",
@@ -40,14 +51,17 @@ __all__ = [
     "Scalar",
     "SuitePolicy",
     "TensorType",
+    "TierCount",
     "activation",
     "build",
     "catalogue",
+    "composition",
     "computed",
     "draw",
     "export",
     "load",
     "names",
+    "precision",
     "read_problem_file",
     "rows",
     "scalar",

@@ -35,7 +35,12 @@ def build(source: ProblemSource, *, smoke: bool = False) -> spec.Problem:
 
 def export(name: str, folder: Path) -> Path:
     """Write the problem's folder (``folder/NAME``) in the public form and return it."""
-    full, small = load(name), load(name, smoke=True)
+    return export_to(source_of(name), folder)
+
+
+def export_to(source: ProblemSource, folder: Path) -> Path:
+    """As ``export``, of a problem that need not be in the catalogue."""
+    full, small = build(source), build(source, smoke=True)
     target = folder / full.name
     target.mkdir(parents=True, exist_ok=True)
     spec.write_json(target / "definition.json", full.definition)
@@ -121,17 +126,28 @@ def _workloads(problem: Problem, chosen: Rows) -> tuple[spec.Workload, ...]:
     unknown = set(chosen.axes) - set(problem.axes)
     if unknown:
         raise InputError(f"{problem.name}: workloads name unknown axes {', '.join(unknown)}")
-    descriptors = {name: _descriptor(each) for name, each in problem.inputs.items()}
     return tuple(
-        spec.Workload(uuid=_uuid(problem.name, sizes), axes=sizes, inputs=descriptors)
+        spec.Workload(
+            uuid=_uuid(problem.name, sizes),
+            axes=sizes,
+            inputs={n: _descriptor(problem, each, sizes) for n, each in problem.inputs.items()},
+        )
         for sizes in chosen.sizes()
     )
 
 
-def _descriptor(each: Input | Scalar) -> spec.InputDescriptor:
-    if isinstance(each, Scalar):
-        return spec.ScalarInput(type="scalar", value=each.value)
-    return spec.CustomInput(type="custom")
+def _descriptor(
+    problem: Problem, each: Input | Scalar, sizes: dict[str, int]
+) -> spec.InputDescriptor:
+    if isinstance(each, Input):
+        return spec.CustomInput(type="custom")
+    value = each.value
+    if isinstance(value, str):
+        size = sizes.get(value, problem.axes.get(value))
+        if not isinstance(size, int):
+            raise InputError(f"{problem.name}: '{value}' is no axis with a size of its own")
+        value = size
+    return spec.ScalarInput(type="scalar", value=value)
 
 
 def _uuid(name: str, sizes: dict[str, int]) -> str:

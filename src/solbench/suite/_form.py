@@ -62,7 +62,8 @@ class Scalar:
     """One Python number among the arguments of ``run``."""
 
     dtype: str
-    value: bool | int | float
+    value: Value
+    """A number, or the name of an axis whose size is meant."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,9 +160,7 @@ def weight(type: str, values: Drawn) -> Input:
 
 
 def scalar(dtype: str, value: Value) -> Scalar:
-    """A Python number, the same in every workload."""
-    if isinstance(value, str):
-        raise InputError(f"'{value}' is not a number")
+    """A Python number, the same in every workload, or the size of the named axis."""
     return Scalar(dtype, value)
 
 

@@ -18,7 +18,9 @@ PROBLEMS = [
         models=(model,),
         axes={"num_tokens": var, "hidden_size": hidden_size},
         inputs={
-            "hidden_states": activation("bfloat16[num_tokens, hidden_size]", draw.normal()),
+            "hidden_states": activation(
+                "bfloat16[num_tokens, hidden_size]", draw.residual_stream()
+            ),
             "residual": activation(
                 "bfloat16[num_tokens, hidden_size]", draw.residual_stream(std=2.0)
             ),

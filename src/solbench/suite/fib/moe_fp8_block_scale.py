@@ -1,7 +1,8 @@
 """Mixture of experts in FP8, one of eight expert-parallel ranks: group-limited routing, two scaled GEMMs.
 
 Routing: sigmoid scores plus a bias choose 4 of 8 groups (by the sum of a group's two best), then 8 experts
-among them; the weights are the scores without the bias, normalised and scaled. This rank holds 32 of the 256 experts.
+among them; the weights are the scores without the bias, normalised and scaled. This rank holds 32 of the 256
+experts.
 Activations have a scale for each 128 channels of a token, weights one for each block of 128 by 128.
 """
 

@@ -69,4 +69,4 @@ def dequantise_nvfp4(
 ) -> torch.Tensor:
     """Values (…, n) in float32."""
     step = scales.to(torch.float32) * global_scale
-    return torch.unflatten((unpack_fp4(packed), -1, (-1, 16)) * step[..., None]).flatten(-2)
+    return (torch.unflatten(unpack_fp4(packed), -1, (-1, 16)) * step[..., None]).flatten(-2)

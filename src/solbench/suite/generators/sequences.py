@@ -69,7 +69,7 @@ def positions(
 def rope_table(
     device: torch.device, tokens: int, pairs: int, base: float = 10000.0, latest: int = 4096
 ) -> dict[str, torch.Tensor]:
-    """Rotary angles at consecutive positions from a random start: ``cos`` and ``sin`` (tokens, pairs), float32."""
+    """Rotary angles of consecutive positions: ``cos`` and ``sin`` (tokens, pairs), float32."""
     start = torch.randint(0, latest, (1,), device=device)
     position = (start + torch.arange(tokens, device=device)).to(torch.float32)
     exponent = torch.arange(pairs, dtype=torch.float32, device=device) / pairs

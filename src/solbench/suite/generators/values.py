@@ -30,9 +30,13 @@ def uniform(
 def residual_stream(
     shape: tuple[int, ...], dtype: torch.dtype, device: torch.device, std: float = 1.0
 ) -> torch.Tensor:
-    """Hidden states as between a model's blocks: normal, tokens of differing size, a few large channels."""
+    """Hidden states as between a model's blocks: tokens of differing size, a few large channels.
+
+    Every fourth token is near zero, as padding is: there the epsilon of a normalisation counts.
+    """
     values = torch.randn(shape, dtype=dtype, device=device)
     tokens = torch.rand((*shape[:-1], 1), device=device).mul_(1.5).add_(0.5)
+    tokens.view(-1)[3::4] = 1e-3
     channels = torch.where(torch.rand(shape[-1], device=device) < 0.01, 8.0, 1.0)
     return values.mul_((std * tokens).to(dtype)).mul_(channels.to(dtype))
 

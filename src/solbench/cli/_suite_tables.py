@@ -1,0 +1,146 @@
+"""Tables and records of the bundled suite."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Group, RenderableType
+from rich.syntax import Syntax
+from rich.table import Table
+from rich.text import Text
+
+from solbench.suite import (
+    TARGET_MODELS,
+    Composition,
+    Input,
+    ProblemSource,
+    load,
+    precision,
+)
+
+if TYPE_CHECKING:
+    from solbench.suite.admission import ProblemCheck
+
+_MARKS = {
+    "ok": ("ok", "green"),
+    "failed": ("failed", "bold red"),
+    "not_verified": ("open", "yellow"),
+}
+
+
+def problem_record(source: ProblemSource) -> dict[str, Any]:
+    """One problem as a JSON line."""
+    problem = source.problem
+    return {
+        "name": problem.name,
+        "tier": problem.tier,
+        "family": problem.family,
+        "direction": problem.direction,
+        "precision": precision(problem),
+        "models": [
+            {"id": model.id, "source": model.source, "domain": model.domain}
+            for model in problem.models
+        ],
+        "workloads": len(problem.workloads.values),
+        "smoke_workloads": len(problem.smoke.values),
+    }
+
+
+def problem_table(sources: Sequence[ProblemSource], by: str) -> Table:
+    """Names grouped by tier, family or model."""
+    groups: dict[str, list[str]] = defaultdict(list)
+    for source in sources:
+        for key in _keys(source, by):
+            groups[key].append(source.name)
+    table = Table(by, "problems", show_lines=True)
+    ordered = groups if by == "tier" else sorted(groups)
+    for key in ordered:
+        table.add_row(f"{key}\n{len(groups[key])}", "\n".join(groups[key]))
+    return table
+
+
+def _keys(source: ProblemSource, by: str) -> Iterable[str]:
+    problem = source.problem
+    if by == "model":
+        return {model.id: None for model in problem.models}
+    return (problem.tier if by == "tier" else problem.family,)
+
+
+def composition_table(counted: Composition) -> RenderableType:
+    """Problems a tier against the target; models, precisions and domains below."""
+    table = Table("tier", "problems", "of", "forward", "backward", "workloads", show_footer=True)
+    for tier in counted.tiers:
+        cells = (tier.problems, tier.target, tier.forward, tier.backward, tier.workloads)
+        table.add_row(tier.tier, *map(str, cells))
+    sums = [
+        sum(getattr(tier, field) for tier in counted.tiers)
+        for field in ("problems", "target", "forward", "backward", "workloads")
+    ]
+    for column, value in zip(table.columns, ("all", *sums), strict=True):
+        column.footer = str(value)
+    lines = (
+        f"models {counted.models} of {TARGET_MODELS}: {_counts(counted.domains.items())}",
+        f"precisions: {_counts(counted.precisions.items())}",
+    )
+    return Group(table, *map(Text, lines))
+
+
+def _counts(counts: Iterable[tuple[str, int]]) -> str:
+    ordered = sorted(counts, key=lambda item: (-item[1], item[0]))
+    return ", ".join(f"{name} {count}" for name, count in ordered)
+
+
+def problem_report(source: ProblemSource) -> RenderableType:
+    """Everything that a reader needs to understand one problem."""
+    problem = source.problem
+    head = Text(f"{problem.name}  {problem.tier} {problem.family} {problem.direction}\n", "bold")
+    head.append(source.docstring + "\n", "not bold")
+    for model in problem.models:
+        head.append(f"{model.id}: {model.source}\n", "not bold cyan")
+    tensors = Table("tensor", "type", "role")
+    for name, each in problem.inputs.items():
+        if isinstance(each, Input):
+            kind = f"{each.type.dtype}[{', '.join(each.type.shape)}]"
+            tensors.add_row(name, Text(kind), each.role)
+        else:
+            tensors.add_row(name, f"{each.dtype} scalar", str(each.value))
+    for name, text in problem.outputs.items():
+        tensors.add_row(name, Text(text), "output")
+    sizes = Table(*problem.workloads.axes, title="workloads")
+    for row in problem.workloads.values:
+        sizes.add_row(*map(str, row))
+    reference = Syntax(load(source.name).definition.reference, "python", word_wrap=True)
+    return Group(head, tensors, sizes, reference)
+
+
+def check_record(check: ProblemCheck) -> dict[str, Any]:
+    """One problem's findings as a JSON line."""
+    return {
+        "problem": check.problem,
+        "passed": check.passed,
+        "verified": check.verified,
+        "seconds": round(check.seconds, 3),
+        "findings": [
+            {"gate": each.gate, "outcome": each.outcome, "detail": each.detail}
+            for each in check.findings
+        ],
+    }
+
+
+def check_table(checks: Sequence[ProblemCheck]) -> RenderableType:
+    """One line a problem; what failed or stayed open is written out."""
+    table = Table("problem", "gates", "seconds")
+    for check in checks:
+        good = sum(each.outcome == "ok" for each in check.findings)
+        cell = Text(f"{good} of {len(check.findings)} ok")
+        for each in check.findings:
+            if each.outcome != "ok":
+                word, style = _MARKS[each.outcome]
+                cell.append(f"\n{each.gate} {word}: {each.detail}", style)
+        table.add_row(check.problem, cell, f"{check.seconds:.1f}")
+    failed = sum(not check.passed for check in checks)
+    open_ = sum(check.passed and not check.verified for check in checks)
+    summary = f"{len(checks)} problems: {failed} failed, {open_} with an open gate"
+    return Group(table, Text(summary))

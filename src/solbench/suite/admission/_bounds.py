@@ -1,0 +1,48 @@
+"""Gates of the bound: every problem has one that is complete, and whose graph is the reference."""
+
+from __future__ import annotations
+
+from solbench.bound import Bound, derive_bound
+from solbench.spec import Problem, Workload, input_layout
+from solbench.suite._export import build
+from solbench.suite._source import ProblemSource
+from solbench.suite.admission._answer import Answer, passed, undecided, unless
+
+HARDWARE = "h200"
+
+
+def bound_complete(source: ProblemSource) -> Answer:
+    """Two full workloads, a small and a middle one by size, have a T_SOL above zero."""
+    problem = build(source)
+    chosen = _small_and_middle(problem)
+    bounds = [_bound(problem, workload) for workload in chosen]
+    problems = [_complaint(bound) for bound in bounds if not bound.t_sol_ms]
+    known = [bound for bound in bounds if bound.t_sol_ms is not None]
+    times = ", ".join(f"{(bound.t_sol_ms or 0) * 1e3:.3g} µs {bound.binding}" for bound in known)
+    return unless(problems, times)
+
+
+def bound_verified(source: ProblemSource) -> Answer:
+    """The captured graph of the first smoke workload, replayed in float64, gives what the reference gives."""
+    problem = build(source, smoke=True)
+    bound = _bound(problem, problem.workloads[0], verify=True)
+    if bound.error is not None:
+        return unless([_complaint(bound)])
+    return passed() if bound.verified else undecided("the graph was not replayed")
+
+
+def _small_and_middle(problem: Problem) -> tuple[Workload, Workload]:
+    def size(workload: Workload) -> int:
+        return sum(layout.nbytes for layout in input_layout(problem, workload))
+
+    ordered = sorted(problem.workloads, key=size)
+    return ordered[0], ordered[len(ordered) // 2]
+
+
+def _bound(problem: Problem, workload: Workload, *, verify: bool = False) -> Bound:
+    return derive_bound(problem, HARDWARE, workload=workload.uuid, verify=verify)[0]
+
+
+def _complaint(bound: Bound) -> str:
+    reason = bound.error or f"unknown operators {', '.join(bound.unknown_ops)}"
+    return f"{reason} ({bound.workload})"

@@ -1,0 +1,36 @@
+"""Checking many problems on all cores."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from multiprocessing import get_context
+
+from solbench.suite._catalogue import source_of
+from solbench.suite.admission._check import ProblemCheck, check_problem
+
+
+def check_problems(
+    names: Sequence[str], *, bounds: bool = True, jobs: int | None = None
+) -> Iterator[ProblemCheck]:
+    """The findings on each problem, in the order of ``names``."""
+    workers = min(jobs or os.cpu_count() or 1, len(names))
+    if workers <= 1:
+        yield from (check_problem(source_of(name), bounds=bounds) for name in names)
+        return
+    # A fork would copy a torch that may have started threads.
+    with ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=_alone) as pool:
+        yield from pool.map(partial(_check, bounds), names)
+
+
+def _alone() -> None:
+    """Each process has one core."""
+    import torch
+
+    torch.set_num_threads(1)
+
+
+def _check(bounds: bool, name: str) -> ProblemCheck:
+    return check_problem(source_of(name), bounds=bounds)
