@@ -153,15 +153,16 @@ def test_a_judge_that_dies_leaves_nothing_behind(tmp_path: Path, end: str) -> No
         artifact = Artifact({str(tmp_path)!r}, "kernel.py", "run", "python", False, "test")
         worker = zygote.spawn(WorkerPlan(artifact, (), "cpu"))
         assert worker.wait(worker.command(Command.LOAD), 20).ok
-        print(zygote.pid, worker.pid, worker.log_tail().split()[1], flush=True)
+        print(zygote.pid, worker.pid, worker.log_tail().split()[1], zygote._base, flush=True)
         {end}
     """)
     done = subprocess.run(
         [sys.executable, "-c", judge], capture_output=True, text=True, timeout=60, check=False
     )
-    pids = [int(word) for word in done.stdout.split()]
-    assert len(pids) == 3, done.stderr
-    assert _await_end(*pids)
+    assert done.stdout, done.stderr
+    *pids, base = done.stdout.split()
+    assert _await_end(*map(int, pids))
+    assert not Path(base).exists()
 
 
 def test_buffers_that_do_not_fit_the_layouts_are_refused(

@@ -40,7 +40,7 @@ _PASSED_ON = (
 )  # fmt: skip
 _BOOTSTRAP = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
-    "from solbench.jail.zygote import main; main(int(sys.argv[2]), int(sys.argv[3]))"
+    "from solbench.jail.zygote import main; main(int(sys.argv[2]), int(sys.argv[3]), sys.argv[4])"
 )
 
 
@@ -67,7 +67,8 @@ class _Process:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.channel = ours
         self.log_path = base / "zygote.log"
-        arguments = (json.dumps(import_path()), str(theirs.fileno()), str(os.getpid()))
+        base.mkdir(mode=0o700, exist_ok=True)
+        arguments = (json.dumps(import_path()), str(theirs.fileno()), str(os.getpid()), str(base))
         with self.log_path.open("wb") as log:
             self.popen = subprocess.Popen(
                 [sys.executable, "-I", "-B", "-c", _BOOTSTRAP, *arguments],

@@ -17,6 +17,7 @@ import json
 import os
 import resource
 import select
+import shutil
 import signal
 import socket
 import sys
@@ -38,8 +39,9 @@ _REAP_EVERY_MS = 100
 
 
 class _Zygote:
-    def __init__(self, channel: socket.socket, judge_pidfd: int) -> None:
+    def __init__(self, channel: socket.socket, judge_pidfd: int, base: str) -> None:
         self._channel = channel
+        self._base = base
         self._judge_pidfd = judge_pidfd
         self._workers: dict[int, int] = {}
         """Process → pidfd."""
@@ -112,11 +114,12 @@ class _Zygote:
         }
 
     def end(self) -> None:
-        """Kill every worker and whatever it started."""
+        """Kill every worker and whatever it started; remove what they wrote."""
         for pid in self._workers:
             _processes.send(pid, signal.SIGKILL)
         me = os.getpid()
         _processes.end_all(lambda: _processes.descendants(me, ""))
+        shutil.rmtree(self._base, ignore_errors=True)  # the judge may not live to do it
 
 
 def become_worker(descriptors: list[int], scratch: str, zygote_pid: int) -> NoReturn:
@@ -210,10 +213,20 @@ def _by_slot(plan: WorkerPlan, buffers: list[int]) -> list[list[tuple[int, int]]
     return [[(next(rest), next(rest)) for _ in range(layout.slots)] for layout in plan.layouts]
 
 
-def main(channel_fd: int, judge_pid: int) -> None:
-    """Entry of the zygote's process."""
-    judge_pidfd = os.pidfd_open(judge_pid)
-    if os.getppid() != judge_pid:
+def _open_judge(pid: int) -> int | None:
+    """A descriptor that tells when the judge ends; ``None`` if it ended while torch was imported."""
+    try:
+        pidfd = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return None
+    return pidfd if os.getppid() == pid else None
+
+
+def main(channel_fd: int, judge_pid: int, base: str) -> None:
+    """Entry of the zygote's process. ``base`` holds the workers' scratch folders."""
+    judge_pidfd = _open_judge(judge_pid)
+    if judge_pidfd is None:
+        shutil.rmtree(base, ignore_errors=True)
         return
     walls.adopt_orphans()
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -221,7 +234,7 @@ def main(channel_fd: int, judge_pid: int) -> None:
     sys.dont_write_bytecode = True
     _warm_up()
     channel = socket.socket(fileno=channel_fd)
-    zygote = _Zygote(channel, judge_pidfd)
+    zygote = _Zygote(channel, judge_pidfd, base)
     try:
         channel.send(json.dumps({"ready": torch.__version__}).encode())
         zygote.run()
