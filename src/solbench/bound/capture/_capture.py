@@ -119,8 +119,11 @@ class _Attempt:
         if tensor.dtype in INDEX_DTYPES:
             return FROM_INDICES
         made = self._maker.value_of(tensor)
-        structured = isinstance(tensor, FakeTensor) and (
-            self._maker.builder.levels[made] < FROM_SCALARS
+        # Narrow formats are quantised numbers: packing compares, but what it gives is no mask.
+        structured = (
+            isinstance(tensor, FakeTensor)
+            and tensor.dtype.itemsize > 1
+            and self._maker.builder.levels[made] < FROM_SCALARS
         )
         if structured and not _is_uniform(self._maker.shadow.contents(made)):
             # A mask or a table: made without floating draws, and no mere fill.
