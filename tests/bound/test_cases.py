@@ -170,6 +170,16 @@ CASES = [
          read=(4096 + 4096 + 64) * 4, write=64 * 4, flops={"fp32": 2 * 2 * 4096}),
     Case("chain in the wrong order", lambda a, b, c: (a @ b) @ c, (t(64, 64), t(64, 64), t(64, 1)),
          read=(4096 + 4096 + 64) * 4, write=64 * 4, flops={"fp32": 2 * 2 * 4096}),
+    Case("chain through a bias", lambda a, b, s, c: F.linear(F.linear(a, b, s), c),
+         (t(64, 64), t(64, 64), t(64), t(1, 64)),
+         # c times b, then times a; the bias times c apart: 4096 + 4096 + 64 multiply-adds
+         read=(2 * 4096 + 128) * 4, write=64 * 4, flops={"fp32": 2 * (2 * 4096 + 64)}),
+    Case("attention without a softmax", lambda q, k, v: (q @ k.transpose(-1, -2) * 0.5) @ v,
+         (t(2, 64, 4), t(2, 64, 4), t(2, 64, 4)),
+         # keys times values first: 4·64·4, then queries: 64·4·4, for each of 2
+         read=3 * 512 * 4, write=512 * 4, flops={"fp32": 2 * 2 * 2 * 1024}),
+    Case("no reordering through a nonlinear function", lambda a, b, c: torch.relu(a @ b) @ c,
+         (t(8, 8), t(8, 8), t(8, 1)), read=(64 + 64 + 8) * 4, write=32, flops={"fp32": 2 * (512 + 64)}),
     Case("product and sum written out", lambda a, b: (a[:, :, None] * b[None]).sum(1),
          (t(4, 8), t(8, 16)), read=(32 + 128) * 4, write=64 * 4, flops={"fp32": 2 * 4 * 8 * 16}),
     Case("sum of a square is no product of two tensors", lambda x: (x * x).sum(-1), (t(4, 8),),

@@ -1,13 +1,17 @@
-"""Chains of matrix products: the order of multiplication is free, the cheapest one counts."""
+"""Chains of matrix products: the order of multiplication is free, the cheapest one counts.
+
+Between two products of a chain may lie steps that are linear: a scale, a cast, a bias, a change of shape.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from solbench.bound import _access, _facts, _reps
 from solbench.bound._access import Along
 from solbench.bound._demand import Demanded, StepCost
 from solbench.bound._lift import LiftedGraph
-from solbench.bound._lifted import Map
+from solbench.bound._lifted import Map, Operand, Reshape
 
 MAX_FACTORS = 12
 """Longest chain that is reordered; the search is cubic in it."""
@@ -27,26 +31,119 @@ class _Product:
     columns: int
 
 
+@dataclass(frozen=True, slots=True)
+class _Link:
+    """A product that is, but for linear steps, an operand of another one."""
+
+    child: _Product
+    addend_elements: int
+    """Elements that are added on the way: multiplied separately if the chain is reordered."""
+
+
+@dataclass(slots=True)
+class _Chains:
+    """The products of a program and how they hang together."""
+
+    lifted: LiftedGraph
+    products: dict[int, _Product]
+    uses: dict[int, int]
+    linked: dict[int, tuple[_Link | None, _Link | None]] = field(default_factory=dict)
+    lengths: dict[int, int] = field(default_factory=dict)
+
+    def connect(self) -> None:
+        """Find the links, in execution order; a chain that would get too long starts anew."""
+        for product in self.products.values():
+            pair = self.behind(product.left, product), self.behind(product.right, product)
+            length = sum(1 if x is None else self.lengths[x.child.out] for x in pair)
+            if length > MAX_FACTORS:
+                pair, length = (None, None), 2
+            self.linked[product.out], self.lengths[product.out] = pair, length
+
+    def behind(self, value: int, parent: _Product) -> _Link | None:
+        """The product that ``value`` comes from through linear steps that nothing else uses."""
+        shape, addends = self.lifted.values[value].shape, 0
+        while value not in self.products:
+            made = self.lifted.maker.get(value)
+            if self.uses.get(value) != 1 or made is None:
+                return None
+            if isinstance(made, Reshape):
+                value = made.value
+                continue
+            step = self._linear(made, same=self.lifted.values[value].shape == shape)
+            if step is None:
+                return None
+            value, added = step
+            addends += added
+        child = self.products[value]
+        fits = self.uses.get(value) == 1 and self.lifted.values[value].shape == shape
+        return _Link(child, addends) if fits and child.batch == parent.batch else None
+
+    def _linear(self, made: Map, *, same: bool) -> tuple[int, int] | None:
+        """(operand to go on with, elements added) of one linear step."""
+        if not made.linear or made.contracts or made.coupled or len(made.operands) > 2:
+            return None
+        identity = _access.identity(len(made.ranks))
+        if made.out_axes != (identity,):
+            return None
+        data = [o for o in made.operands if o.axes == identity and o.within is None]
+        if len(made.operands) == 1:
+            return (data[0].value, 0) if data else None
+        if not same or not data:
+            return None
+        main = next((o for o in data if self._leads_to_product(o.value)), data[0])
+        other = next(o for o in made.operands if o is not main)
+        if made.flavour == "product":
+            return (main.value, 0) if self._scales(other, made) else None
+        return main.value, self.lifted.values[other.value].numel
+
+    def _leads_to_product(self, value: int) -> bool:
+        while isinstance(made := self.lifted.maker.get(value), Reshape):
+            value = made.value
+        return value in self.products
+
+    def _scales(self, other: Operand, made: Map) -> bool:
+        """Whether a factor is the same for all rows or for all columns."""
+        reps = _facts.operand_reps(other, made.ranks, self.lifted.values, self.lifted.facts)
+        return any(_reps.is_const(r, n) for r, n in zip(reps[-2:], made.ranks[-2:], strict=True))
+
+    def links(self, product: _Product) -> tuple[_Link | None, _Link | None]:
+        return self.linked[product.out]
+
+    def factors(self, product: _Product) -> list[tuple[int, int]]:
+        """(rows, columns) of the factors, from left to right."""
+        left, right = self.links(product)
+        result = [(product.rows, product.inner)] if left is None else self.factors(left.child)
+        if right is None:
+            return [*result, (product.inner, product.columns)]
+        return result + self.factors(right.child)
+
+    def spent(self, product: _Product) -> int:
+        """Multiply-adds in the order of the program."""
+        own = product.batch * product.rows * product.inner * product.columns
+        return own + sum(self.spent(x.child) for x in self.links(product) if x is not None)
+
+    def separate(self, product: _Product) -> int:
+        """Multiply-adds for what is added between the products, once the order changes."""
+        left, right = self.links(product)
+        total = left.addend_elements * product.columns if left else 0
+        total += right.addend_elements * product.rows if right else 0
+        return total + sum(self.separate(x.child) for x in (left, right) if x is not None)
+
+
 def chain_savings(lifted: LiftedGraph, found: Demanded) -> dict[int, int]:
     """Multiply-adds saved by the best order, by ``id`` of the step of each chain's last product."""
     products = {p.out: p for c in found.costs if (p := _product(c, lifted, found)) is not None}
-    uses = _uses(lifted, found)
-    inner = {
-        v for p in products.values() for v in (p.left, p.right) if v in products and uses[v] == 1
-    }
+    chains = _Chains(lifted, products, _uses(lifted, found))
+    chains.connect()
+    inner = {x.child.out for pair in chains.linked.values() for x in pair if x is not None}
     savings: dict[int, int] = {}
     for product in products.values():
-        if product.out in inner and uses.get(product.out) == 1:
+        if product.out in inner or chains.linked[product.out] == (None, None):
             continue
-        parts = _factors(product, products, uses)
-        if not 3 <= len(parts) <= MAX_FACTORS:
-            continue
-        spent = sum(
-            p.batch * p.rows * p.inner * p.columns for p in _members(product, products, uses)
-        )
-        best = product.batch * _best(parts)
-        if best < spent:
-            savings[id(product.cost.step)] = spent - best
+        best = product.batch * _best(chains.factors(product)) + chains.separate(product)
+        saved = chains.spent(product) - best
+        if saved > 0:
+            savings[id(product.cost.step)] = saved
     return savings
 
 
@@ -100,41 +197,6 @@ def _uses(lifted: LiftedGraph, found: Demanded) -> dict[int, int]:
         resolved = lifted.resolve(value)
         counts[resolved] = counts.get(resolved, 0) + 1
     return counts
-
-
-def _inside(
-    value: int, parent: _Product, products: dict[int, _Product], uses: dict[int, int]
-) -> _Product | None:
-    child = products.get(value)
-    if child is None or uses.get(value) != 1 or child.batch != parent.batch:
-        return None
-    return child
-
-
-def _factors(
-    product: _Product, products: dict[int, _Product], uses: dict[int, int]
-) -> list[tuple[int, int]]:
-    """(rows, columns) of the factors, from left to right."""
-    result: list[tuple[int, int]] = []
-    sides = (
-        (product.left, (product.rows, product.inner)),
-        (product.right, (product.inner, product.columns)),
-    )
-    for value, size in sides:
-        child = _inside(value, product, products, uses)
-        result += [size] if child is None else _factors(child, products, uses)
-    return result
-
-
-def _members(
-    product: _Product, products: dict[int, _Product], uses: dict[int, int]
-) -> list[_Product]:
-    result = [product]
-    for value in (product.left, product.right):
-        child = _inside(value, product, products, uses)
-        if child is not None:
-            result += _members(child, products, uses)
-    return result
 
 
 def _best(factors: list[tuple[int, int]]) -> int:
