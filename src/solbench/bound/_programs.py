@@ -15,6 +15,7 @@ from typing import Any
 
 import torch
 from torch.utils._python_dispatch import _disable_current_modes
+from torch.utils._pytree import tree_map
 
 from solbench.errors import CaptureError, InputError, SpecError
 from solbench.spec import (
@@ -131,8 +132,8 @@ def function_program(
     contents of integer and boolean ones are used. Nested lists, tuples and dicts of tensors are allowed.
     The function may be a module; its parameters and buffers are inputs too.
     """
-    by_name = dict(inputs) if isinstance(inputs, Mapping) else {}
-    by_position = () if isinstance(inputs, Mapping) else tuple(inputs)
+    by_name = dict(_on_cpu(inputs)) if isinstance(inputs, Mapping) else {}
+    by_position = () if isinstance(inputs, Mapping) else tuple(_on_cpu(list(inputs)))
 
     signature = function.forward if isinstance(function, torch.nn.Module) else function
 
@@ -260,6 +261,17 @@ def _parameter_names(function: Callable[..., Any], number: int) -> list[str]:
         if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD)
     ]
     return [names[i] if i < len(names) else f"input.{i}" for i in range(number)]
+
+
+def _on_cpu(item: Any) -> Any:
+    """Example inputs of another device: indices are copied, floats stand for their shape only."""
+
+    def moved(tensor: Any) -> Any:
+        if not isinstance(tensor, torch.Tensor) or tensor.device.type in ("cpu", "meta"):
+            return tensor
+        return tensor.to("meta" if tensor.dtype.is_floating_point else "cpu")
+
+    return tree_map(moved, item)
 
 
 def _drawn(item: Any) -> Any:

@@ -396,3 +396,16 @@ def test_masks_among_floating_inputs_are_known_by_how_they_were_made(tmp_path: P
     known = {name for name, value in graph.inputs.items() if value in graph.known}
     assert (rung, known) == ("values", {"mask", "bias"})
     assert set(graph.known[graph.inputs["mask"]].unique().tolist()) == {0.0, 1.0}
+
+
+def test_equal_masks_of_many_layers_take_memory_once() -> None:
+    def layers(x: torch.Tensor) -> torch.Tensor:
+        for _ in range(40):
+            mask = torch.ones(2048, 2048, dtype=torch.bool).tril()
+            x = x.masked_fill(~mask, 0)
+        return x
+
+    graph = graph_of(layers, meta(2048, 2048))
+    masks = [graph.known[n.outputs[0]] for n in graph.nodes if n.op == "aten.bitwise_not.default"]
+    assert len(masks) == 40
+    assert len({mask.data_ptr() for mask in masks}) == 1

@@ -33,8 +33,8 @@ INDEX_DTYPES = frozenset(
 )  # fmt: skip
 """Dtypes whose contents may decide the bound; packed floats are no integers."""
 
-LARGEST_KNOWN_ELEMENTS = 1 << 24
-"""Contents of larger results are not computed below the ``real`` rung; a 4096 × 4096 mask still is."""
+LARGEST_KNOWN_ELEMENTS = 1 << 26
+"""Contents of larger results are not computed below the ``real`` rung; an 8192 × 8192 mask still is."""
 
 
 class GraphBuilder:

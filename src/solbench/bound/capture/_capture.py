@@ -45,6 +45,8 @@ def capture(
     have contents too: whatever control flow or an output's shape depends on is then computed for real on
     the CPU, and only that.
 
+    Global state of torch is changed while it runs (device names, compilers): not for several threads.
+
     Raises
     ------
     NeedsValues

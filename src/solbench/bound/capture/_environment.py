@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
@@ -11,6 +13,7 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 _aten = torch.ops.aten
+_FAKE_TENSOR_LOG = logging.getLogger("torch._subclasses.fake_tensor")
 _CPU = torch.device("cpu")
 Contents = Callable[[torch.Tensor], torch.Tensor]
 
@@ -22,6 +25,10 @@ def watched(contents_of: Contents | None = None) -> Iterator[None]:
     ``contents_of`` answers ``tolist`` and ``numpy`` on fake tensors.
     """
     with ExitStack() as stack:
+        # What a program warns about, and what torch logs when it fails, is not our output.
+        stack.enter_context(warnings.catch_warnings())
+        warnings.simplefilter("ignore")
+        stack.enter_context(patch.object(_FAKE_TENSOR_LOG, "disabled", True))
         for target, name, replacement in _PATCHES:
             stack.enter_context(patch.object(target, name, replacement))
         stack.enter_context(patch.object(torch.autocast, "__init__", _autocast_on_cpu))

@@ -18,9 +18,6 @@ from solbench.bound.capture._operators import describe
 from solbench.bound.graph import ABSENT, Node, Ref, Value
 from solbench.errors import CaptureError
 
-_PUBLISHED_BYTES = 512 << 20
-"""Together, the contents handed to the analysis stay below this."""
-
 
 class Shadow:
     """Evaluates single values of a graph that is being built, and remembers them."""
@@ -33,7 +30,12 @@ class Shadow:
         """Contents of a value without a producing node."""
         self._limit_bytes = limit_bytes
         self._contents: dict[int, torch.Tensor] = {}
-        self._held_bytes = 0
+        self.held_bytes = 0
+        self._memories: set[int] = set()
+        self._same: dict[int, int] = {}
+        """Value id → the first value that was computed in the same way."""
+        self._computed: dict[Any, tuple[int, ...]] = {}
+        """A call on such values → its outputs."""
 
     def contents(self, value: int) -> torch.Tensor:
         """The contents of a value. Not to be modified.
@@ -75,23 +77,29 @@ class Shadow:
     def hold(self, value: int, tensor: torch.Tensor) -> None:
         """Remember the contents of a value."""
         self._contents[value] = tensor
-        if 0 not in tensor.stride():
-            self._held_bytes += tensor.numel() * tensor.itemsize
-        if self._held_bytes > self._limit_bytes:
+        memory = tensor.untyped_storage()
+        if memory._cdata not in self._memories:
+            # The contents stay as long as this does, so that the address is not used again.
+            self._memories.add(memory._cdata)
+            self.held_bytes += memory.nbytes()
+        if self.held_bytes > self._limit_bytes:
             raise CaptureError(
                 f"computing the values it asks for takes more than {self._limit_bytes >> 20} MiB"
             )
 
     def publish(self, allowed_level: int) -> dict[int, torch.Tensor]:
         """Everything small that does not depend on floating inputs, and the indices asked for."""
-        known = {}
-        budget = _PUBLISHED_BYTES
+        known: dict[int, torch.Tensor] = {}
         for value in self._candidates(min(allowed_level, FROM_INDICES)):
-            tensor = self.contents(value.id)
-            budget -= 0 if 0 in tensor.stride() else tensor.numel() * tensor.itemsize
-            if budget < 0:
+            if self.held_bytes > self._limit_bytes // 2:
                 break
-            known[value.id] = tensor
+            try:
+                known[value.id] = self.contents(value.id)
+            except CaptureError:
+                break
+            except RuntimeError:
+                # Nobody asked for it, and the CPU has no kernel for it: it stays unknown.
+                continue
         return known
 
     def _candidates(self, level: int) -> Iterator[Value]:
@@ -121,6 +129,8 @@ class Shadow:
     def _compute(self, node: Node) -> None:
         operator = describe(find_operator(node.op))
         values = self._builder.graph.values
+        if not operator.random and self._computed_before(node):
+            return
         if operator.fills:
             self.hold(node.outputs[0], _filled(node, values[node.outputs[0]]))
             return
@@ -134,6 +144,26 @@ class Shadow:
         for value, tensor in zip(node.outputs, results, strict=True):
             if value != ABSENT and tensor is not None:
                 self.hold(value, tensor)
+
+    def _computed_before(self, node: Node) -> bool:
+        """Take over the results of an equal call: every layer makes the same mask."""
+        key = (node.op, *(self._frozen(argument) for argument in node.args.values()))
+        first = self._computed.setdefault(key, node.outputs)
+        if first is node.outputs or any(one not in self._contents for one in first if one >= 0):
+            return False
+        for old, new in zip(first, node.outputs, strict=True):
+            if new != ABSENT:
+                self._same[new] = self._same.get(old, old)
+                self._contents[new] = self._contents[old]
+        return True
+
+    def _frozen(self, argument: Any) -> Any:
+        if isinstance(argument, Ref):
+            return Ref(self._same.get(argument.id, argument.id))
+        if isinstance(argument, tuple):
+            return tuple(self._frozen(item) for item in argument)
+        # The number 1 equals 1.0 and True, but promotes otherwise.
+        return (type(argument), argument)
 
 
 def _drawn(
