@@ -28,6 +28,7 @@ class ThreadStatus:
     """Effective and permitted together."""
     seccomp_mode: int
     seccomp_filters: int
+    """-1 where the kernel does not tell (before 5.9)."""
 
 
 def thread_ids(pid: int) -> list[int]:
@@ -46,7 +47,7 @@ def thread_status(pid: int, thread: int) -> ThreadStatus:
         no_new_privs=int(fields.get("NoNewPrivs", "0")) == 1,
         capabilities=int(fields["CapEff"], 16) | int(fields["CapPrm"], 16),
         seccomp_mode=int(fields.get("Seccomp", "0")),
-        seccomp_filters=int(fields.get("Seccomp_filters", "0")),
+        seccomp_filters=int(fields.get("Seccomp_filters", "-1")),
     )
 
 

@@ -81,8 +81,13 @@ def serve(
     page_fd: int,
     make_device: type[Any],
     descriptors: Sequence[Sequence[tuple[int, int]]],
+    *,
+    filtered: bool,
 ) -> NoReturn:
-    """Answer commands until told to exit."""
+    """Answer commands until told to exit.
+
+    ``filtered``: the system call filter stands, so that there is something to seal.
+    """
     page = Page(page_fd)
     os.close(page_fd)
     device: Device = make_device(plan, descriptors, page.claim)
@@ -92,15 +97,20 @@ def serve(
         command = page.fields[Field.COMMAND]
         if command == Command.EXIT:
             os._exit(0)
-        status = _obey(plan, device, page.fields, command, sealed)
-        sealed = sealed or command == Command.SEAL
+        status = _obey(plan, device, page.fields, command, filtered, sealed)
+        sealed = sealed or (filtered and command == Command.SEAL)
         looks = _ARMED_LOOKS if command == Command.ARM else _IDLE_LOOKS
         page.fields[Field.STATUS] = status
         page.fields[Field.DONE] = last
 
 
 def _obey(
-    plan: WorkerPlan, device: Device, fields: memoryview[int], command: int, sealed: bool
+    plan: WorkerPlan,
+    device: Device,
+    fields: memoryview[int],
+    command: int,
+    filtered: bool,
+    sealed: bool,
 ) -> Status:
     where = fields[Field.LAYOUT], fields[Field.FIRST_SLOT], fields[Field.COUNT]
     try:
@@ -117,7 +127,8 @@ def _obey(
         elif command == Command.MEET:
             device.meet(*where)
         elif command == Command.SEAL:
-            raise_seal()
+            if filtered:
+                raise_seal()
         else:
             return Status.INTERNAL
     except BaseException as error:  # noqa: BLE001 - the process boundary: it becomes a status

@@ -135,7 +135,8 @@ def become_worker(descriptors: list[int], scratch: str, zygote_pid: int) -> NoRe
         )
         os.write(ready_fd, json.dumps(layers).encode())
         os.close(ready_fd)
-        serve(plan, page_fd, make_device, _by_slot(plan, buffers))
+        slots = _by_slot(plan, buffers)
+        serve(plan, page_fd, make_device, slots, filtered=not layers["seccomp"])
     finally:
         # Also after an exception: this process must never go on as a second zygote.
         if (error := sys.exc_info()[1]) is not None:
