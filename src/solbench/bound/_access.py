@@ -267,7 +267,9 @@ def _push_joint(joint: Joint, axes: Axes, ranks: Shape) -> Joint | None:
             picks.append(np.array(axis.index))
         elif isinstance(axis, Along | Table):
             form = [-1 if r == axis.rank else 1 for r in order]
-            picks.append(axis_table(axis, ranks[axis.rank]).reshape(form))
+            # reads outside the tensor (padding) are excluded by the index sets of the box
+            read = np.clip(axis_table(axis, ranks[axis.rank]), 0, mask.shape[len(picks)] - 1)
+            picks.append(read.reshape(form))
     return Joint(tuple(order), np.broadcast_to(mask[tuple(picks)], [ranks[r] for r in order]))
 
 

@@ -7,7 +7,7 @@ A pin says "equal to this constant outside the box ``free``". Only 0 and -inf ma
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import inf
+from math import inf, prod
 
 import numpy as np
 import torch
@@ -19,6 +19,8 @@ from solbench.bound._region import Box, Joint, Shape
 from solbench.bound._sets import DENSE_LIMIT
 
 Pins = Sequence[Pin | None]
+SMALL_MASK = 1 << 22
+"""Largest mask that is made just to describe where zeros are."""
 
 
 def keep(pins: Pins) -> Pin | None:
@@ -103,6 +105,40 @@ def of_box(value: float, free: Box | None) -> PinRule:
         return Pin(value, free)
 
     return combine
+
+
+def of_pieces(parts: Sequence[Box | None], shape: Shape) -> PinRule:
+    """A concatenation: operand ``i`` fills ``parts[i]`` (``None``: everything); its zeros stay zeros."""
+
+    def combine(pins: Pins) -> Pin | None:
+        if not any(p is not None and p.value == 0 for p in pins):
+            return None
+        free: list[Box | None] = []
+        for pin, part in zip(pins, parts, strict=True):
+            own = part if part is not None else _region.full_box(shape)
+            if pin is None or pin.value != 0:
+                free.append(own)
+            elif pin.free is not None:
+                free.append(_region.intersect_boxes(pin.free, own, shape))
+        return _of_region(_region.of_boxes(shape, free))
+
+    return combine
+
+
+def _of_region(region: _region.Region) -> Pin | None:
+    """Zero outside a region; several boxes become one mask if that is small."""
+    if region.is_empty:
+        return Pin(0.0, None)
+    if region.is_full:
+        return None
+    if len(region.boxes) == 1:
+        return Pin(0.0, region.boxes[0])
+    if prod(region.shape) > SMALL_MASK:
+        return None
+    dims = tuple(range(len(region.shape)))
+    masks = [_region.membership(b, dims, region.shape) for b in region.boxes]
+    mask = np.logical_or.reduce([np.broadcast_to(m, region.shape) for m in masks])
+    return Pin(0.0, box_of_mask(mask))
 
 
 def to_space(pin: Pin | None, axes: Axes, ranks: Shape) -> Pin | None:

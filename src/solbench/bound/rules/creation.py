@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from solbench.bound import _pins
 from solbench.bound._lifted import Lifted, Map, Pin
 from solbench.bound.rules._base import Call, rule
 
@@ -27,7 +28,9 @@ def zeros(call: Call) -> Iterable[Lifted]:
 @rule("aten.fill")
 def fill(call: Call) -> Iterable[Lifted]:
     if call.has("value"):
-        yield call.pointwise("value", flavour="moved")
+        yield call.pointwise("value", flavour="moved", pin=_pins.keep)
+    elif float(call.args["value"]) == 0:
+        yield from zeros(call)
     else:
         yield call.created()
 

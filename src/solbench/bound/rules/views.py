@@ -297,7 +297,8 @@ def concatenate(call: Call) -> Iterable[Lifted]:
 
 def _gathered(call: Call, ranks: tuple[int, ...], operands: list[Operand]) -> Map:
     axes = _access.identity(len(ranks))
-    return Map(call.outputs[:1], (axes,), ranks, tuple(operands), linear=True, ops=0)
+    pin = _pins.of_pieces([o.within for o in operands], ranks)
+    return Map(call.outputs[:1], (axes,), ranks, tuple(operands), linear=True, pin=pin, ops=0)
 
 
 def _span(ranks: tuple[int, ...], dim: int, start: int, length: int) -> _region.Box | None:
