@@ -1,5 +1,10 @@
 import mmap
 import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
 
 import pytest
 import torch
@@ -135,3 +140,45 @@ def test_unknown_devices_are_refused():
 
     with pytest.raises(DeviceError, match="tpu"):
         open_device("tpu")
+
+
+SLEEPER = "import time\nwhile True: time.sleep(0.0002)\n"
+
+
+class Child:
+    """An unjailed process that can be stopped."""
+
+    def __init__(self, source: str) -> None:
+        ready = "\nprint('ready', flush=True)\n"
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", source.replace("while", ready + "while")],
+            stdout=subprocess.PIPE,
+        )
+        self.pid = self.process.pid
+        assert self.process.stdout is not None
+        self.process.stdout.readline()
+
+    def freeze(self) -> None:
+        os.kill(self.pid, signal.SIGSTOP)
+        deadline = time.monotonic() + 5
+        while "\nState:\tT" not in Path(f"/proc/{self.pid}/status").read_text():
+            if time.monotonic() > deadline:
+                return
+
+    def close(self) -> None:
+        self.process.kill()
+        self.process.communicate()
+
+
+@pytest.mark.parametrize("woken", [False, True])
+def test_a_process_that_ran_meanwhile_is_seen_though_it_is_stopped_again(woken):
+    child, device = Child(SLEEPER), CpuDevice()
+    try:
+        device.settle(child)
+        if woken:
+            os.kill(child.pid, signal.SIGCONT)
+        time.sleep(0.02)
+        child.freeze()
+        assert bool(device.ran_while_held(child)) is woken
+    finally:
+        child.close()
