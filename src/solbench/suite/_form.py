@@ -73,6 +73,7 @@ class Gradient:
     function: str
     """Name of the forward function in the reference; it takes ``inputs`` by position."""
     inputs: tuple[str, ...]
+    """One that the problem itself does not take, such as a bias, is zero and has its gradient's shape."""
     upstream: tuple[str, ...]
     """Inputs that hold the gradients of the forward's outputs, in their order."""
     of: tuple[str, ...]
