@@ -111,10 +111,10 @@ class Budget:
     """Fresh workers, one after another, each under the whole rule."""
 
 
-# ``reward`` answers within about a second a workload; ``rank`` spends its time on three workers.
+# ``reward`` answers within a second or two a workload; ``rank`` spends its time on three workers.
 BUDGETS: dict[str, Budget] = {
     "reward": Budget(
-        StopRule(seconds=1.0), StopRule(minimum=10, least=10, relative=0.01, maximum=50)
+        StopRule(seconds=0.8), StopRule(minimum=10, least=10, relative=0.01, maximum=50)
     ),
     "rank": Budget(StopRule(least=30, seconds=2.0), StopRule(least=30, seconds=6.0), workers=3),
 }
