@@ -159,7 +159,10 @@ def written_for_a_gpu(x):
         ones = torch.ones(4)
     steps = torch.arange(4, device="cuda:0") + torch.zeros(4, device=x.device)
     torch.cuda.synchronize()
-    return (x + steps.to(x.device, torch.float32) + ones).cpu()
+    place = torch.device("cuda", 0)
+    assert x.device == place
+    more = torch.full_like(x, 2, device=place) + torch.ones(4, pin_memory=True)
+    return (x + steps.to(x.device, torch.float32) + ones + more.to(place)).cpu()
 
 
 @case(rand(4, 4))

@@ -54,6 +54,9 @@ class _OnCpu(TorchFunctionMode):
     ) -> Any:
         if func is torch.Tensor.cuda:
             return args[0]
+        if func is torch.device:
+            made = func(*args, **(kwargs or {}))
+            return _CPU if _names_device(made) else made
         if self._contents_of is not None and func in _READERS:
             with torch._C.DisableTorchFunction(), torch._C._DisableTorchDispatch():
                 return func(self._contents_of(args[0]), *args[1:], **(kwargs or {}))

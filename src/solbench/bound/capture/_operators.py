@@ -88,6 +88,8 @@ def out_of_place(operator: Operator) -> torch._ops.OpOverload:
     """The functional overload behind ``transpose_`` and its like."""
     name = operator.overload._schema.name.split("::")[1].rstrip("_")
     packet = getattr(torch.ops.aten, name)
-    found = getattr(packet, operator.overload._overloadname)
+    overload = operator.overload._overloadname
+    # ``transpose_`` has one overload, its functional form one by number and one by name.
+    found = getattr(packet, overload if overload in packet.overloads() else "int")
     assert isinstance(found, torch._ops.OpOverload)
     return found

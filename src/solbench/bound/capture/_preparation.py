@@ -53,9 +53,9 @@ def prepare(program: Program, seed: int, limit_bytes: int) -> Prepared:
             with fake_mode, maker:
                 call = make(seed)
         except Exception:
-            if program.input_bytes is None or program.input_bytes > limit_bytes:
+            if program.input_bytes is not None and program.input_bytes > limit_bytes:
                 raise
-            # Some code cannot work on fake tensors at all; these inputs are small enough to be real.
+            # Some code cannot work on fake tensors at all; then its inputs have to be real.
             call = make(seed)
         with fake_mode:
             for tensor in (*call.inputs.values(), *call.attributes.values()):

@@ -413,6 +413,21 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         bound["indices"] = indices
         return self._record(operator, tuple(bound.values()), {})
 
+    def _as_strided(self, func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+        """Strides reach beyond the tensor that they are asked of: the parent is what owns the memory."""
+        operator, location = describe(func), self.location()
+        bound = operator.bind(tuple(map(self._faked, args)), kwargs)
+        if bound["storage_offset"] is None:
+            bound["storage_offset"] = bound["self"].storage_offset()
+        owner = self.alias_of(bound["self"])
+        while owner.view is not None and owner.view.parent.geometry[3] == owner.geometry[3]:
+            owner = owner.view.parent
+        result = self._calls.call(operator, bound, tuple(bound.values()), {})
+        rest = {name: self._argument(value, [], location) for name, value in bound.items()}
+        arguments = {**rest, "self": Ref(self.builder.read(owner, location))}
+        self._finish(operator, bound, arguments, [owner], result, location)
+        return result
+
     def _masked_select(self, func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         bound = describe(func).bind(args, kwargs)
         with self:
@@ -456,6 +471,7 @@ _SPECIAL: dict[Any, Callable[..., Any]] = {
     _aten.index_put.default: Recorder._index,
     _aten.index_put_.default: Recorder._index,
     _aten._index_put_impl_.default: Recorder._index,
+    _aten.as_strided.default: Recorder._as_strided,
     _aten.copy_.default: Recorder._copy,
     _aten.masked_select.default: Recorder._masked_select,
     _aten._pack_padded_sequence.default: Recorder._pack_sequence,
