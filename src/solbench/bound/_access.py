@@ -125,7 +125,8 @@ def _pull_box(box: Box, axes: Axes, shape: Shape, ranks: Shape) -> Box | None:
         if isinstance(axis, Fixed):
             sets[dim] = range(axis.index, axis.index + 1)
         elif isinstance(axis, Taps):
-            sets[dim] = _through_taps(axis, box)
+            others = {r for d, a in enumerate(axes) if d != dim for r in _ranks_of(a)}
+            sets[dim] = _through_taps(axis, box, others)
         elif isinstance(axis, Along | Table):
             sets[dim] = map_set(axis, box.sets[axis.rank])
             users.setdefault(axis.rank, []).append(dim)
@@ -141,10 +142,38 @@ def _pull_box(box: Box, axes: Axes, shape: Shape, ranks: Shape) -> Box | None:
     return _region.make_box(sets, [j for j in joints if j is not None], shape)
 
 
-def _through_taps(axis: Taps, box: Box) -> IndexSet:
-    table = axis.table[_sets.to_array(box.sets[axis.rank])]
-    table = table[:, _sets.to_array(box.sets[axis.tap])]
+def _ranks_of(axis: Axis) -> tuple[int, ...]:
+    if isinstance(axis, Taps):
+        return (axis.rank, axis.tap)
+    return (axis.rank,) if isinstance(axis, Along | Table) else ()
+
+
+def _through_taps(axis: Taps, box: Box, used: set[int]) -> IndexSet:
+    """Positions that the needed (rank, tap) pairs read.
+
+    A joint with further ranks is projected: where the operand has those ranks as well, to the pairs that hold
+    for all of them, so that the product of the dimensions stays within what is needed.
+    """
+    rows, taps = _sets.to_array(box.sets[axis.rank]), _sets.to_array(box.sets[axis.tap])
+    needed = np.ones((len(rows), len(taps)), dtype=np.bool_)
+    for joint in box.joints:
+        own = [r for r in joint.dims if r in (axis.rank, axis.tap)]
+        if own:
+            needed = needed & _pairs(joint, box, axis, own, used)
+    table = axis.table[rows][:, taps][needed]
     return _sets.from_indices(table[table >= 0])
+
+
+def _pairs(joint: Joint, box: Box, axis: Taps, own: list[int], used: set[int]) -> Mask:
+    """A joint over (rank, tap) within the box's sets; size 1 along the one that it lacks."""
+    part = _region.cut(joint.mask, [box.sets[r] for r in joint.dims])
+    lost = tuple(i for i, r in enumerate(joint.dims) if r not in own)
+    shared = any(r in used for r in joint.dims if r not in own)
+    if lost:
+        part = np.asarray(part.all(axis=lost) if shared else part.any(axis=lost))
+    if len(own) == 2:
+        return part if own == [axis.rank, axis.tap] else part.T
+    return part[:, None] if own == [axis.rank] else part[None, :]
 
 
 def map_set(axis: Along | Table, indices: IndexSet) -> IndexSet:
@@ -215,19 +244,30 @@ def _indices(axis: Axis, box: Box, where: dict[int, Indices]) -> Indices:
 def push(box: Box, axes: Axes, ranks: Shape) -> Box | None:
     """Box of the iteration space whose reads fall into ``box``; ``None`` if none does.
 
-    Dimensions read whole or through taps do not restrict the result.
+    Dimensions that are read whole do not restrict the result.
     """
     sets: list[IndexSet] = [range(n) for n in ranks]
+    joints: list[Joint | None] = [_push_joint(j, axes, ranks) for j in box.joints]
     for axis, indices in zip(axes, box.sets, strict=True):
         if isinstance(axis, Fixed):
             if axis.index not in indices:
                 return None
+        elif isinstance(axis, Taps):
+            joints.append(_push_taps(axis, indices))
         elif isinstance(axis, Along | Table):
             sets[axis.rank] = _sets.intersect(
                 sets[axis.rank], _preimage(axis, indices, ranks[axis.rank])
             )
-    joints = [_push_joint(j, axes, ranks) for j in box.joints]
     return _region.make_box(sets, [j for j in joints if j is not None], ranks)
+
+
+def _push_taps(axis: Taps, indices: IndexSet) -> Joint | None:
+    """Windows and taps that read an index of the set; nothing if all do."""
+    size = max(int(axis.table.max(initial=0)), int(indices[-1]) if len(indices) else 0) + 1
+    inside = (axis.table >= 0) & _sets.to_mask(indices, size)[np.maximum(axis.table, 0)]
+    return (
+        None if bool((inside == (axis.table >= 0)).all()) else Joint((axis.rank, axis.tap), inside)
+    )
 
 
 def _preimage(axis: Along | Table, indices: IndexSet, size: int) -> IndexSet:

@@ -100,8 +100,11 @@ def of_box(value: float, free: Box | None) -> PinRule:
 
     def combine(pins: Pins) -> Pin | None:
         first = pins[0] if pins else None
-        if first is not None and first.value == value and first.free is not None and free:
-            return chain(_shape_hint([first, Pin(value, free)]), value)([first, Pin(value, free)])
+        if first is not None and first.value == value and free is not None:
+            if first.free is None:
+                return first
+            both = [first, Pin(value, free)]
+            return chain(_shape_hint(both), value)(both)
         return Pin(value, free)
 
     return combine
