@@ -6,6 +6,7 @@ import contextlib
 import gc
 import json
 import os
+import signal
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -457,3 +458,20 @@ def _descendants() -> set[int]:
                 queue += (new := [int(pid) for pid in file.read_text().split()])
                 found |= set(new)
     return found
+
+
+def test_a_killed_zygote_is_replaced(scale_problem):
+    with Judge("cpu", budgets=QUICK) as judge:
+        before = set(_children())
+        assert judge.evaluate(scale_problem(), solution(GOOD)).passed
+        (zygote,) = set(_children()) - before
+        os.kill(zygote, signal.SIGKILL)
+        assert judge.evaluate(scale_problem(), solution(GOOD)).passed
+
+
+def test_a_worker_that_dies_right_after_sealing(attempt):
+    source = (
+        "import os, threading, time, torch\ndef run(x, scale, y):\n    torch.mul(x, scale, out=y)\n"
+        "threading.Thread(target=lambda: (time.sleep(0.3), os._exit(0)), daemon=True).start()\n"
+    )
+    assert statuses(attempt(source, workloads=2)) == ["RUNTIME_ERROR"] * 2

@@ -1,5 +1,6 @@
 import pytest
 
+from solbench.errors import JailError
 from solbench.jail import Artifact, Limits, Reply, Walls
 from solbench.jail.protocol import Command, Status
 from solbench.judge._runner import Runner, limits_for
@@ -127,3 +128,20 @@ def test_given_limits_count_and_defaults_grow_with_the_buffers(fakes):
     own = Limits(memory_bytes=1)
     assert limits_for(fakes.device, arenas, own) is own
     assert limits_for(fakes.device, arenas, None).memory_bytes == Limits().memory_bytes
+
+
+def test_a_spawn_that_fails_once_is_tried_again_and_one_that_fails_twice_is_an_error(fakes):
+    runner, zygote = make_runner(fakes, lambda *_: None)
+    spawn, failures = zygote.spawn, iter([True, False, True, True])
+
+    def unreliable(plan, buffers):
+        if next(failures):
+            raise JailError("the zygote is gone")
+        return spawn(plan, buffers)
+
+    zygote.spawn = unreliable
+    runner.ensure([0])
+    assert runner.worker is not None
+    runner.stop()
+    with pytest.raises(JailError, match="gone"):
+        runner.ensure([0])

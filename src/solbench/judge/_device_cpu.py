@@ -219,9 +219,9 @@ class CpuDevice:
         stop it."""
         cores = sorted(os.sched_getaffinity(0))
         if len(cores) > 1:
-            for task in Path(f"/proc/{worker.pid}/task").iterdir():
-                # A thread may end between the listing and the call; it then needs no core.
-                with contextlib.suppress(ProcessLookupError):
+            for task in Path(f"/proc/{worker.pid}/task").glob("[0-9]*"):
+                # A thread, or the worker, may be gone by now; and a sandbox may forbid it.
+                with contextlib.suppress(OSError):
                     os.sched_setaffinity(int(task.name), cores[1:])
         self._stop(worker)
 

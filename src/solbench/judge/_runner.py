@@ -88,9 +88,7 @@ class Runner:
 
     def _prepare(self, layouts: Sequence[int]) -> Failure | None:
         """Spawn, load, meet and seal. A failure means that this worker cannot be used."""
-        self.worker = self._zygote.spawn(
-            self._plan, [list(arena.buffers()) for arena in self.arenas]
-        )
+        self.worker = self._spawn()
         failure = failure_of(self._command(Command.LOAD, self.limits.load_s), "load")
         if failure is not None:
             return self._give_up(layouts, failure)
@@ -103,6 +101,14 @@ class Runner:
         if all(layout in self.failures for layout in layouts):
             return self.failures[layouts[0]]
         return self._seal(layouts)
+
+    def _spawn(self) -> Worker:
+        """A fresh worker. A zygote that dies is noticed by a failing spawn; the next one starts another."""
+        buffers = [list(arena.buffers()) for arena in self.arenas]
+        try:
+            return self._zygote.spawn(self._plan, buffers)
+        except JailError:
+            return self._zygote.spawn(self._plan, buffers)
 
     def _meet(self, layout: int) -> Failure | None:
         """One call that may compile, then one on every other slot, so that graphs know their addresses.
