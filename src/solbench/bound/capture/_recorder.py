@@ -423,8 +423,8 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         while owner.view is not None and owner.view.parent.geometry[3] == owner.geometry[3]:
             owner = owner.view.parent
         result = self._calls.call(operator, bound, tuple(bound.values()), {})
-        rest = {name: self._argument(value, [], location) for name, value in bound.items()}
-        arguments = {**rest, "self": Ref(self.builder.read(owner, location))}
+        rest = {name: self._argument(bound[name], [], location) for name in bound if name != "self"}
+        arguments = {"self": Ref(self.builder.read(owner, location)), **rest}
         self._finish(operator, bound, arguments, [owner], result, location)
         return result
 
