@@ -33,6 +33,7 @@ from solbench.bound.capture._builder import (
 from solbench.bound.capture._fakes import FakeCalls
 from solbench.bound.capture._operators import Operator, describe, out_of_place
 from solbench.bound.capture._shadow import Shadow
+from solbench.bound.capture._special import SPECIAL
 from solbench.bound.capture._views import single_view
 from solbench.bound.graph import ABSENT, Node, Ref, refs_in
 from solbench.errors import CaptureError, NeedsValues
@@ -71,7 +72,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         """Registers a fake tensor that nothing recorded made."""
         self._inputs: dict[int, Alias] = {}
         self._fake_mode = fake_mode
-        self._calls = FakeCalls(fake_mode)
+        self.calls = FakeCalls(fake_mode)
         self._source_file = source_file
         self.allowed_level = allowed_level
         self._makes_inputs = makes_inputs
@@ -195,7 +196,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
     # -- one call ----------------------------------------------------------------------------
 
     def _dispatch(self, func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-        special = _SPECIAL.get(func)
+        special = SPECIAL.get(func)
         if special is not None:
             return special(self, func, args, kwargs)
         if not isinstance(func, torch._ops.OpOverload):
@@ -206,48 +207,50 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
                 result = func.decompose(*args, **kwargs)
             if result is not NotImplemented:
                 return result
-        return self._record(operator, args, kwargs)
+        return self.record(operator, args, kwargs)
 
-    def _record(self, operator: Operator, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+    def record(self, operator: Operator, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+        """Run a call on fake tensors and write it down; returns what the program gets."""
         location = self.location()
         operands: list[Alias] = []
         bound = operator.bind(args, kwargs)
         arguments = {
-            name: self._argument(argument, operands, location) for name, argument in bound.items()
+            name: self.argument(argument, operands, location) for name, argument in bound.items()
         }
         if operator.asks_for_values:
             return self._ask(operator, arguments, location)
         if any(not isinstance(tensor, FakeTensor) for tensor in tensors_in(list(bound.values()))):
-            args, kwargs = self._faked(args), {k: self._faked(v) for k, v in kwargs.items()}
+            args, kwargs = self.faked(args), {k: self.faked(v) for k, v in kwargs.items()}
             bound = operator.bind(args, kwargs)
         try:
-            result = self._calls.call(operator, bound, args, kwargs)
+            result = self.calls.call(operator, bound, args, kwargs)
         except _UNSUPPORTED:
             return self._ask(operator, arguments, location)
         if operator.changes_view:
             self._change_view(operator, bound["self"], arguments, operands[0], location)
         else:
-            self._finish(operator, bound, arguments, operands, result, location)
+            self.finish(operator, bound, arguments, operands, result, location)
         return result
 
-    def _argument(self, argument: Any, operands: list[Alias], location: str) -> Any:
+    def argument(self, argument: Any, operands: list[Alias], location: str) -> Any:
         """An argument as the graph holds it; aliases of its tensors are appended to ``operands``."""
         if isinstance(argument, torch.Tensor):
             alias = self.alias_of(argument)
             operands.append(alias)
             return Ref(self.builder.read(alias, location))
         if isinstance(argument, tuple | list):
-            return tuple(self._argument(item, operands, location) for item in argument)
+            return tuple(self.argument(item, operands, location) for item in argument)
         return None if isinstance(argument, torch.Generator) else argument
 
-    def _faked(self, argument: Any) -> Any:
+    def faked(self, argument: Any) -> Any:
+        """As ``fake``, also within lists."""
         if isinstance(argument, torch.Tensor):
             return self.fake(argument)
         if isinstance(argument, tuple | list):
-            return type(argument)(self._faked(item) for item in argument)
+            return type(argument)(self.faked(item) for item in argument)
         return argument
 
-    def _finish(
+    def finish(
         self,
         operator: Operator,
         bound: dict[str, Any],
@@ -395,88 +398,6 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
             self.scalars[id(item)] = (item, value)
             outputs.append(value)
         return item
-
-    def _index(self, func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-        """Boolean index masks become the positions that they select."""
-        operator = describe(func)
-        bound = operator.bind(args, kwargs)
-        needed = func is _aten.index.Tensor
-        indices: list[torch.Tensor | None] = []
-        for index in bound["indices"]:
-            if index is None or index.dtype not in (torch.bool, torch.uint8):
-                indices.append(index)
-            elif needed or self.builder.levels[self.value_of(index)] < FROM_FLOATS:
-                with self:
-                    indices.extend(_aten.unbind.int(_aten.nonzero(index), 1))
-            else:
-                indices.append(index)
-        bound["indices"] = indices
-        return self._record(operator, tuple(bound.values()), {})
-
-    def _as_strided(self, func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-        """Strides reach beyond the tensor that they are asked of: the parent is what owns the memory."""
-        operator, location = describe(func), self.location()
-        bound = operator.bind(tuple(map(self._faked, args)), kwargs)
-        if bound["storage_offset"] is None:
-            bound["storage_offset"] = bound["self"].storage_offset()
-        owner = self.alias_of(bound["self"])
-        while owner.view is not None and owner.view.parent.geometry[3] == owner.geometry[3]:
-            owner = owner.view.parent
-        result = self._calls.call(operator, bound, tuple(bound.values()), {})
-        rest = {name: self._argument(bound[name], [], location) for name in bound if name != "self"}
-        arguments = {"self": Ref(self.builder.read(owner, location)), **rest}
-        self._finish(operator, bound, arguments, [owner], result, location)
-        return result
-
-    def _masked_select(self, func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-        bound = describe(func).bind(args, kwargs)
-        with self:
-            source, mask = torch.broadcast_tensors(  # type: ignore[no-untyped-call]
-                bound["self"], bound["mask"]
-            )
-            return _aten.index.Tensor(source, [mask])
-
-    def _copy(self, func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-        """``x[i] += y`` ends with a copy of a view to itself, which is nothing."""
-        if self.alias_of(args[0]) is self.alias_of(args[1]):
-            return args[0]
-        return self._record(describe(func), args, kwargs)
-
-    def _pack_sequence(self, func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-        """Packing by known lengths: what it gathers is recorded, and the sizes of its steps stay real.
-
-        Recurrent layers read those sizes from memory, which fake tensors do not have.
-        """
-        bound = describe(func).bind(args, kwargs)
-        lengths = bound["lengths"]
-        if isinstance(lengths, FakeTensor):
-            lengths = self.contents_of(lengths)
-        with torch._C._DisableTorchDispatch():
-            numbers = lengths.tolist()
-            sizes = [sum(number > step for number in numbers) for step in range(max(numbers))]
-            step_sizes = torch.tensor(sizes)
-        with self:
-            steps = bound["input"].transpose(0, 1) if bound["batch_first"] else bound["input"]
-            packed = torch.cat([steps[step, :size] for step, size in enumerate(sizes)])
-        return packed, step_sizes
-
-    def _whole(self, func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-        """A composite that is recorded as one call."""
-        return self._record(describe(func), args, kwargs)
-
-
-_SPECIAL: dict[Any, Callable[..., Any]] = {
-    _aten.index.Tensor: Recorder._index,
-    _aten._unsafe_index.Tensor: Recorder._index,
-    _aten.index_put.default: Recorder._index,
-    _aten.index_put_.default: Recorder._index,
-    _aten._index_put_impl_.default: Recorder._index,
-    _aten.as_strided.default: Recorder._as_strided,
-    _aten.copy_.default: Recorder._copy,
-    _aten.masked_select.default: Recorder._masked_select,
-    _aten._pack_padded_sequence.default: Recorder._pack_sequence,
-    _aten.scaled_dot_product_attention.default: Recorder._whole,
-}
 
 
 @dataclass(slots=True)
