@@ -7,6 +7,7 @@ from rich.console import Console, RenderableType
 
 from solbench.report import (
     by_solution,
+    distance,
     evaluation_report,
     evaluation_table,
     overview_table,
@@ -103,3 +104,15 @@ def test_of_many_failures_the_first_are_told_in_full(make_trace: MakeTrace) -> N
     text = "\n".join(shown(evaluation_report(traces)))
     assert text.count("✗") == 5
     assert "and 3 more failures" in text
+
+
+def test_a_time_that_the_timer_floor_covers_is_no_time(make_trace: MakeTrace) -> None:
+    trace = make_trace(score=None)
+    timing = trace.solbench.timing.model_copy(
+        update={"median_ms": 0.0, "ci_low_ms": 0.0, "ci_high_ms": 0.0, "timer_floor_ms": 0.002}
+    )
+    record = trace.solbench.model_copy(update={"timing": timing})
+    covered = trace.model_copy(update={"solbench": record})
+    assert "< 2.00 µs" in "\n".join(shown(evaluation_table([covered])))
+    assert distance(covered) is None
+    assert summarise([covered]).distance is None

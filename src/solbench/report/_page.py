@@ -10,7 +10,13 @@ from typing import Any
 from solbench.errors import InputError, MissingExtra
 from solbench.report import _format as fmt
 from solbench.report._summary import Summary, by_solution, distance, summarise
-from solbench.report._tables import failure_sentence, log_lines, note_lines
+from solbench.report._tables import (
+    failure_sentence,
+    interval_text,
+    log_lines,
+    note_lines,
+    time_text,
+)
 from solbench.spec import Trace
 
 _TRACK_MARGIN = 4.0
@@ -162,10 +168,8 @@ def _row(trace: Trace, scale: _Scale) -> Row:
         uuid=trace.workload.uuid,
         axes=fmt.axes(trace.workload.axes),
         status=trace.evaluation.status,
-        time=fmt.duration(timing.median_ms if timing else None),
-        interval=fmt.half_width(timing.ci_low_ms, timing.ci_high_ms, timing.median_ms)
-        if timing
-        else "",
+        time=time_text(timing) if timing else fmt.ABSENT,
+        interval=interval_text(timing) if timing else "",
         t_sol=fmt.duration(record.t_sol_ms if record else None),
         distance=fmt.ratio(distance(trace)),
         score=fmt.score(score),

@@ -29,9 +29,11 @@ class Summary:
 
 
 def distance(trace: Trace) -> float | None:
-    """Measured time over T_SOL."""
+    """Measured time over T_SOL; ``None`` also for a time that the timer floor covers."""
     record = trace.solbench
     if record is None or record.timing is None or not record.t_sol_ms:
+        return None
+    if record.timing.median_ms <= 0:
         return None
     return record.timing.median_ms / record.t_sol_ms
 
@@ -57,9 +59,8 @@ def summarise(traces: Sequence[Trace]) -> Summary:
 
 
 def _mean(values: Sequence[float]) -> float | None:
-    """Geometric mean, or ``None`` where nothing was measured. A time that the timer floor covers is 0."""
-    positive = [value for value in values if value > 0]
-    return geometric_mean(positive) if positive else None
+    """Geometric mean, or ``None`` where nothing was measured."""
+    return geometric_mean(values) if values else None
 
 
 def _score_result(trace: Trace) -> ScoreResult:

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from solbench.report import _format as fmt
 from solbench.report._summary import Summary, distance, summarise
-from solbench.spec import Trace
+from solbench.spec import Timing, Trace
 
 _EVIDENCE_CHARS = 200
 _LOG_LINES = 6
@@ -31,8 +31,19 @@ def _time_cell(trace: Trace) -> str:
     timing = trace.solbench.timing if trace.solbench else None
     if timing is None:
         return fmt.ABSENT
-    interval = fmt.half_width(timing.ci_low_ms, timing.ci_high_ms, timing.median_ms)
-    return f"{fmt.duration(timing.median_ms)} {interval}".rstrip()
+    return f"{time_text(timing)} {interval_text(timing)}".rstrip()
+
+
+def time_text(timing: Timing) -> str:
+    """The median; where the timer floor covers all of it, that it is below the floor."""
+    if timing.median_ms > 0:
+        return fmt.duration(timing.median_ms)
+    return f"< {fmt.duration(timing.timer_floor_ms)}"
+
+
+def interval_text(timing: Timing) -> str:
+    """Half the 95 % interval as a share of the median."""
+    return fmt.half_width(timing.ci_low_ms, timing.ci_high_ms, timing.median_ms)
 
 
 def _row(trace: Trace) -> list[RenderableType]:
