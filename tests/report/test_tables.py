@@ -116,3 +116,7 @@ def test_a_time_that_the_timer_floor_covers_is_no_time(make_trace: MakeTrace) ->
     assert "< 2.00 µs" in "\n".join(shown(evaluation_table([covered])))
     assert distance(covered) is None
     assert summarise([covered]).distance is None
+
+
+def test_a_reference_that_the_timer_floor_covers_gives_no_speed_up(make_trace: MakeTrace) -> None:
+    assert summarise([make_trace(reference_ms=0.0)]).speedup is None

@@ -38,10 +38,16 @@ def distance(trace: Trace) -> float | None:
     return record.timing.median_ms / record.t_sol_ms
 
 
+def _speedup(trace: Trace) -> float | None:
+    """Reference time over own time; ``None`` where the timer floor covers the reference."""
+    performance = trace.evaluation.performance
+    return (performance.speedup_factor or None) if performance else None
+
+
 def summarise(traces: Sequence[Trace]) -> Summary:
     """Aggregates of one solution's traces on one problem (FORMATS: a failed workload counts 0)."""
     passed = [trace for trace in traces if trace.evaluation.status == "PASSED"]
-    speedups = [t.evaluation.performance.speedup_factor for t in passed if t.evaluation.performance]
+    speedups = [speedup for trace in passed if (speedup := _speedup(trace)) is not None]
     baselines = {t.solbench.baseline for t in traces if t.solbench and t.solbench.baseline}
     score = problem_score([_score_result(trace) for trace in traces])
     return Summary(
