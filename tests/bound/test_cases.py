@@ -227,8 +227,12 @@ CASES = [
     Case("lower triangle of constants", lambda x: torch.ones(8, 8).tril() @ x, (t(8, 4),),
          # 1 + 2 + … + 8 = 36 products for each of 4 columns; the ones are held by any format
          read=128, write=128, flops={"fp32": 2 * 36 * 4}),
-    Case("identity from constants", lambda x: torch.eye(8) @ x, (t(8, 4),),
-         read=128, write=128, flops={"fp32": 2 * 8 * 4}),
+    Case("a diagonal scales and sums nothing", lambda d, x: torch.diag(d) @ x, (t(8), t(8, 4)),
+         read=32 + 128, write=128),
+    Case("identity from constants", lambda x: torch.eye(8) @ x, (t(8, 4),), read=128, write=128),
+    Case("product of triangles", lambda a, b: (a.tril() @ b.tril()).tril(), (t(8, 8), t(8, 8)),
+         # i >= k >= j: 8·9·10/6 = 120 products; both triangles have 36 elements
+         read=2 * 36 * 4, write=64 * 4, flops={"fp32": 2 * 120}),
     # ---- attention ----
     Case("attention", F.scaled_dot_product_attention, attention_inputs(2, 4, 8, 8, 16),
          read=3 * 1024 * 4, write=1024 * 4, flops={"fp32": 2 * 2 * 2 * 4 * 64 * 16}),

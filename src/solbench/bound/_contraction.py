@@ -76,6 +76,8 @@ def work(
         return Work(0, precision)
     if node.thinned is not None:
         return Work(_thinned(node, region), precision)
+    if not taps and _one_product_each(node, region):
+        return Work(0, precision)
     plain = _count(region, shrink, taps, node, values, facts)
     if pools and all(p is not None for p in pools):
         pooled = 0
@@ -87,6 +89,15 @@ def work(
             pooled += _count(region, chosen, taps, node, values, facts) if still else 0
         return Work(min(plain, pooled), precision)
     return Work(plain, precision)
+
+
+def _one_product_each(node: Map, region: Region) -> bool:
+    """Whether known zeros leave at most one product an output: a diagonal scales, it does not contract."""
+    if region.is_full:
+        return False
+    kept = {a.rank for axes in node.out_axes for a in axes if isinstance(a, Along)}
+    axes: list[Axis] = [Along(r) if r in kept else Fixed() for r in range(len(node.ranks))]
+    return _access.pull(region, tuple(axes), region.shape).count() == region.count()
 
 
 def _thinned(node: Map, region: Region) -> int:

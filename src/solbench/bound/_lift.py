@@ -10,10 +10,13 @@ import torch
 
 from solbench.bound import _facts, _pins, _precision, _region, _sets
 from solbench.bound._lifted import Alias, Facts, Lifted, Map, Reshape
+from solbench.bound._replay import call_node
 from solbench.bound._reps import CONST, Rep
 from solbench.bound.graph import ABSENT, Graph, Node, Ref, Value
 from solbench.bound.rules._base import Call, MissingRule, find
 
+FOLDED_ELEMENTS = 1 << 20
+"""Largest tensor that is computed here because the capture did not keep it."""
 _CHECKS = ("_assert", "_linalg_check", "record_stream")
 """Calls without a result that only guard: no kernel must make them."""
 _RANDOM = ("rand", "bernoulli", "dropout", "multinomial", "normal", "uniform", "exponential")
@@ -44,6 +47,9 @@ class LiftedGraph:
     """Values that the program itself looked at (``.item()``): a kernel must read them too."""
     data: set[int] = field(default_factory=set)
     """Values whose contents are data and not structure, although they may be known."""
+    producer: dict[int, Node] = field(default_factory=dict)
+    """Value → the call that made it."""
+    _folded: dict[int, torch.Tensor | None] = field(default_factory=dict)
     opaque: dict[int, tuple[str, str]] = field(default_factory=dict)
     """Value made by an op without a rule → (op, location)."""
     shared: dict[object, object] = field(default_factory=dict)
@@ -61,9 +67,30 @@ class LiftedGraph:
                 return source[value]
         return None
 
+    def folded(self, value: int) -> torch.Tensor | None:
+        """Known contents, or those that follow from known contents of the operands."""
+        found = self.content(value)
+        if found is None and value not in self._folded:
+            self._folded[value] = self._fold(value)
+        return found if found is not None else self._folded[value]
+
+    def _fold(self, value: int) -> torch.Tensor | None:
+        node = self.producer.get(value)
+        if node is None or self.values[value].numel > FOLDED_ELEMENTS:
+            return None
+        if any(word in node.op for word in _RANDOM) or not any(True for _ in node.refs()):
+            return None
+        operands = {ref: self.content(ref) for ref in node.refs()}
+        operands |= {r: self._folded.get(r) for r, c in operands.items() if c is None}
+        if any(c is None for c in operands.values()):
+            return None
+        known = {r: c for r, c in operands.items() if c is not None}
+        results = call_node(node, known.__getitem__, self.values)
+        return dict(zip(node.outputs, results, strict=True)).get(value)
+
     def structure(self, value: int) -> torch.Tensor | None:
         """Known contents that say which work is needed."""
-        return None if value in self.data else self.content(value)
+        return None if value in self.data else self.folded(value)
 
 
 def lift(graph: Graph) -> LiftedGraph:
@@ -177,12 +204,16 @@ def _freeze(argument: Any, result: LiftedGraph) -> object:
 
 def _call(node: Node, result: LiftedGraph) -> Call:
     return Call(
-        node, result.values, result.content, result.structure, result.resolve, result.maker,
+        node, result.values, result.folded, result.structure, result.resolve, result.maker,
         result.shared,
     )  # fmt: skip
 
 
 def _lift_call(node: Node, result: LiftedGraph) -> None:
+    result.producer.update(dict.fromkeys(node.results(), node))
+    for out in node.results():
+        if not result.values[out].dtype.is_floating_point:
+            result.folded(out)
     result.data.update(_data_results(node, result))
     rule = find(node.op)
     call = _call(node, result)

@@ -110,6 +110,18 @@ def of_box(value: float, free: Box | None) -> PinRule:
     return combine
 
 
+def zero_within(part: Box | None, shape: Shape) -> PinRule:
+    """Zero where all that is read is zero; only ``part`` of the iteration space is read."""
+
+    def combine(pins: Pins) -> Pin | None:
+        pin = keep_zero(pins)
+        if pin is None or pin.free is None or part is None:
+            return pin
+        return Pin(0.0, _region.intersect_boxes(pin.free, part, shape))
+
+    return combine
+
+
 def of_pieces(parts: Sequence[Box | None], shape: Shape) -> PinRule:
     """A concatenation: operand ``i`` fills ``parts[i]`` (``None``: everything); its zeros stay zeros."""
 

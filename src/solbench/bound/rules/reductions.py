@@ -125,7 +125,7 @@ def scan(call: Call) -> Iterable[Lifted]:
         yield Map(
             (out,), (_access.identity(count),), ranks, (operand,),
             flavour="computed" if index == 0 else "moved", ops=0,
-            pin=None if "log" in call.node.op else _pins.keep_zero,
+            pin=None if "log" in call.node.op else _pins.zero_within(within, ranks),
         )  # fmt: skip
 
 
