@@ -184,6 +184,20 @@ def test_programs_start_at_the_cheapest_rung_that_can_do() -> None:
     assert graph.values[graph.outputs[0][1]].shape == (6, 3)
 
 
+def test_at_the_real_rung_indices_that_were_asked_for_are_known_with_their_views() -> None:
+    def routed(x: torch.Tensor) -> Any:
+        rows = (x.sum(1) > 0).nonzero().squeeze(1)
+        return x[rows + 1]
+
+    x = torch.tensor([[1.0], [-1.0], [1.0], [0.0]])
+    graph, rung = capture(function_program(routed, (x,)))
+    assert rung == "real"
+    gather = next(node for node in graph.nodes if node.op == "aten.index.Tensor")
+    (index,) = gather.args["indices"]
+    assert graph.known[index.id].tolist() == [1, 3]
+    assert graph.inputs["x"] not in graph.known
+
+
 def test_a_rung_that_does_not_suffice_names_the_line_and_the_next() -> None:
     program = function_program(take_lengths, (torch.ones(6, 3), torch.tensor([2, 4])))
     with pytest.raises(NeedsValues, match=r"line \d+: return x\[: int.*'values' rung") as caught:

@@ -107,8 +107,17 @@ class Shadow:
             if self._builder.levels[value.id] <= level:
                 if value.numel <= LARGEST_KNOWN_ELEMENTS or self._is_cheap(value.id):
                     yield value
-            elif value.id in self._contents and value.dtype in INDEX_DTYPES:
+            elif value.dtype in INDEX_DTYPES and self._is_at_hand(value):
                 yield value
+
+    def _is_at_hand(self, value: Value) -> bool:
+        """Computed before, or made of nothing but what was: a view of an index that was asked for."""
+        position = self._builder.producers.get(value.id)
+        if value.id in self._contents or position is None:
+            return value.id in self._contents
+        needed = self._needed(self._builder.graph.nodes[position])
+        known = all(ref in self._contents for ref in needed)
+        return known and value.numel <= LARGEST_KNOWN_ELEMENTS
 
     def _is_cheap(self, value: int) -> bool:
         position = self._builder.producers.get(value)
