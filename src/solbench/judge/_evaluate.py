@@ -227,7 +227,8 @@ class EvaluationRun:
             return
         case.failure = measured.failure
         self._remember_reference(key, measured)
-        _fall_back(measured, case.oracle, reference.failures.get(case.layout))
+        if case.failure is None:
+            _fall_back(measured, case.oracle, reference.failures.get(case.layout))
 
     def _remember_reference(self, key: tuple[str, str], measured: Measurement) -> None:
         """Keep the reference's times for later evaluations, unless the machine is drifting or busy."""
