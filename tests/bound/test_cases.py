@@ -145,6 +145,20 @@ def attention_inputs(
     return t(batch, heads, q, d), t(batch, kv, k, d), t(batch, kv, k, d)
 
 
+def routed(x: Any, router: Any, w: Any) -> Any:
+    _, chosen = torch.topk(x @ router, 1, dim=-1)
+    out = torch.zeros_like(x)
+    for expert in range(2):
+        rows = (chosen == expert).any(-1).nonzero().squeeze(-1)
+        out.index_add_(0, rows, x[rows] @ w[expert])
+    return out
+
+
+SQUARE = torch.rand(8, 8)
+TOKENS = torch.eye(
+    4, 2
+)  # with an identity router: tokens 0, 2, 3 go to expert 0, token 1 to expert 1
+
 CASES = [
     # ---- products ----
     Case("matrix product", lambda a, b: a @ b, (t(4, 8), t(8, 16)),
@@ -356,6 +370,18 @@ CASES = [
          read=4 * 3 * 4, write=48),
     Case("cross entropy with known targets", F.cross_entropy, (t(4, 8), torch.arange(4)),
          read=128 + 32, write=4),
+    # ---- storage ----
+    Case("two views of one storage", lambda a, b: a + b, (SQUARE, SQUARE.t()), read=256, write=256),
+    Case("overlapping slices of one storage", lambda a, b: (a.sum(), b.sum()), (SQUARE[:5], SQUARE[3:]),
+         read=256, write=8),
+    Case("an expanded input", lambda a: a * 2, (torch.rand(1, 8).expand(100, 8),), read=32, write=3200),
+    Case("a strided input", lambda a: a.sum(), (SQUARE[::2, ::2],), read=64, write=4),
+    Case("tied weights under two names", lambda a, w, v: (a @ w) @ v.t(), (t(4, 8), SQUARE, SQUARE),
+         read=128 + 256, write=128, flops={"fp32": 2 * 2 * 4 * 8 * 8}),
+    Case("an output and a view of it", lambda a: (y := a * 2, y.t()), (SQUARE,), read=256, write=256),
+    Case("experts that tokens are routed to", routed, (TOKENS, torch.eye(2), torch.rand(2, 2, 2)),
+         # router 4·2·2, then each token once through its expert, 2·2
+         read=(8 + 4 + 8) * 4, write=32, flops={"fp32": 2 * (16 + 16)}),
     # ---- precision ----
     Case("a cast does not widen", lambda a, b: a.float() @ b.float(),
          (t(4, 8, dtype=BF16), t(8, 4, dtype=BF16)), read=128, write=64, flops={"bf16": 256}),

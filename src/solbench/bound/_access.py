@@ -132,7 +132,10 @@ def _pull_box(box: Box, axes: Axes, shape: Shape, ranks: Shape) -> Box | None:
             users.setdefault(axis.rank, []).append(dim)
     joints = []
     joined: set[int] = set()
-    for joint in box.joints:
+    reduced = _region.eliminate(box, users, ranks)
+    if reduced is None:
+        return None
+    for joint in reduced.joints:
         joined.update(joint.dims)
         joints.append(_pull_joint(joint, box, axes, users, shape))
     for rank, dims in users.items():

@@ -8,7 +8,7 @@ small gives a bound that is too small, which is safe; the reverse is not.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
@@ -36,7 +36,10 @@ class Joint:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Box:
-    """A product of index sets, cut by joints over disjoint groups of dimensions."""
+    """A product of index sets, cut by joints.
+
+    Joints share a dimension only where their product is too large to hold as one mask.
+    """
 
     sets: tuple[IndexSet, ...]
     joints: tuple[Joint, ...] = ()
@@ -58,36 +61,76 @@ def cut(mask: Mask, sets: Sequence[IndexSet]) -> Mask:
 def make_box(sets: Sequence[IndexSet], joints: Sequence[Joint], shape: Shape) -> Box | None:
     """A box from factors that may overlap; ``None`` if empty.
 
-    Joints that share a dimension are joined into one. Where that would be too large, one of them is
-    replaced by the part of it that holds for every index of the dimensions not shared.
+    Joints that share a dimension are joined into one, unless that would be too large.
     """
     result = list(sets)
     kept: list[Joint] = []
     for joint in joints:
-        for other in [k for k in kept if set(k.dims) & set(joint.dims)]:
-            kept.remove(other)
-            joint = _join(other, joint, shape)
-        kept.append(joint)
-    final: list[Joint] = []
-    for joint in kept:
         if joint.mask.ndim == 1:
-            result[joint.dims[0]] = _sets.intersect(
-                result[joint.dims[0]], _sets.from_mask(joint.mask)
-            )
+            dim = joint.dims[0]
+            result[dim] = _sets.intersect(result[dim], _sets.from_mask(joint.mask))
         elif not joint.mask.all():
-            final.append(joint)
-    box = Box(tuple(result), tuple(final))
+            _add_joint(kept, joint, shape)
+    box = Box(tuple(result), tuple(k for k in kept if not k.mask.all()))
     return None if box.is_empty() else box
 
 
-def _join(left: Joint, right: Joint, shape: Shape) -> Joint:
-    dims = tuple(sorted({*left.dims, *right.dims}))
-    if prod(shape[d] for d in dims) > DENSE_LIMIT:
-        dims = left.dims
-        lost = tuple(i for i, d in enumerate(right.dims) if d not in dims)
-        held: Mask = np.asarray(right.mask.all(axis=lost))
-        right = Joint(tuple(d for d in right.dims if d in dims), held)
-    return Joint(dims, _spread(left, dims, shape) & _spread(right, dims, shape))
+def _add_joint(kept: list[Joint], joint: Joint, shape: Shape) -> None:
+    for other in [k for k in kept if set(k.dims) & set(joint.dims)]:
+        dims = tuple(sorted({*other.dims, *joint.dims}))
+        if prod(shape[d] for d in dims) <= DENSE_LIMIT:
+            kept.remove(other)
+            joint = Joint(dims, _spread(other, dims, shape) & _spread(joint, dims, shape))
+    kept.append(joint)
+
+
+def separate(box: Box, shape: Shape) -> Box | None:
+    """The box with joints over disjoint dimensions; smaller where two of them cannot be joined.
+
+    One of the two is then replaced by the part that holds for every index of what they do not share.
+    """
+    if not overlapping(box):
+        return box
+    first, *others = box.joints
+    dims = first.dims
+    held = [Joint(dims, first.mask)]
+    for joint in others:
+        lost = tuple(i for i, d in enumerate(joint.dims) if d not in dims)
+        if len(lost) < len(joint.dims):
+            shared = tuple(d for d in joint.dims if d in dims)
+            joint = Joint(shared, np.asarray(joint.mask.all(axis=lost)))
+        held.append(joint)
+    left = make_box(box.sets, held, shape)
+    return None if left is None else separate(left, shape)
+
+
+def overlapping(box: Box) -> bool:
+    """Whether two joints share a dimension."""
+    return len({d for j in box.joints for d in j.dims}) < sum(len(j.dims) for j in box.joints)
+
+
+def eliminate(box: Box, kept: Container[int], shape: Shape) -> Box | None:
+    """The box without shared dimensions that are not kept: "some index of it lies in both masks"."""
+    if not overlapping(box):
+        return box
+    joints = list(box.joints)
+    for dim in {d for j in joints for d in j.dims if d not in kept}:
+        pair = [j for j in joints if dim in j.dims]
+        if len(pair) < 2 or any(len(j.dims) == 1 or j.mask.ndim != 2 for j in pair[:2]):
+            continue
+        if len(pair) > 2 or pair[0].dims == pair[1].dims:
+            return separate(box, shape)
+        (first, left), (second, right) = (_lines(j, dim, box) for j in pair)
+        joints = [j for j in joints if dim not in j.dims]
+        joints.append(Joint((first, second), (left @ right.T) > 0))
+    return make_box(box.sets, joints, shape)
+
+
+def _lines(joint: Joint, dim: int, box: Box) -> tuple[int, NDArray[np.float32]]:
+    """The other dimension of a two-dimensional joint, and the mask with ``dim`` second, within its set."""
+    axis = joint.dims.index(dim)
+    mask = joint.mask if axis == 1 else joint.mask.T
+    return joint.dims[1 - axis], mask[:, _sets.to_array(box.sets[dim])].astype(np.float32)
 
 
 def _spread(joint: Joint, dims: tuple[int, ...], shape: Shape) -> Mask:
@@ -269,6 +312,8 @@ def _covers(outer: Box, inner: Box) -> bool:
 
 def count_box(box: Box, weights: Mapping[int, NDArray[Any]]) -> int:
     """Size of one box, or its weighted sum."""
+    if overlapping(box):
+        return _count_overlapping(box, weights)
     total = 1
     joined: set[int] = set()
     for joint in box.joints:
@@ -286,6 +331,38 @@ def count_box(box: Box, weights: Mapping[int, NDArray[Any]]) -> int:
         if dim not in joined:
             total *= _weight(indices, weights.get(dim))
     return total
+
+
+def _count_overlapping(box: Box, weights: Mapping[int, NDArray[Any]]) -> int:
+    """An einsum over the masks, one dimension summed after the other; exact below 2**53."""
+    factors: list[tuple[tuple[int, ...], NDArray[np.float64]]] = [
+        (j.dims, cut(j.mask, [box.sets[d] for d in j.dims]).astype(np.float64)) for j in box.joints
+    ]
+    joined = {d for dims, _ in factors for d in dims}
+    for dim in joined & set(weights):
+        factors.append(((dim,), weights[dim][_sets.to_array(box.sets[dim])].astype(np.float64)))
+    total = prod(
+        _weight(s, weights.get(d)) for d, s in enumerate(box.sets) if d not in joined
+    )
+    while any(dims for dims, _ in factors):
+        factors = _sum_out(factors)
+    return total * round(prod(float(f) for _, f in factors))
+
+
+def _sum_out(
+    factors: list[tuple[tuple[int, ...], NDArray[np.float64]]],
+) -> list[tuple[tuple[int, ...], NDArray[np.float64]]]:
+    """Sum over the dimension that leaves the smallest result."""
+    choices = {}
+    for dim in {d for dims, _ in factors for d in dims}:
+        touched = {d for dims, _ in factors if dim in dims for d in dims}
+        choices[dim] = len(touched)
+    chosen = min(choices, key=lambda d: (choices[d], d))
+    used = [f for f in factors if chosen in f[0]]
+    rest = [f for f in factors if chosen not in f[0]]
+    kept = tuple(sorted({d for dims, _ in used for d in dims} - {chosen}))
+    arguments = [x for dims, mask in used for x in (mask, list(dims))]
+    return [*rest, (kept, np.einsum(*arguments, list(kept), optimize=True))]
 
 
 def _weight(indices: IndexSet, weights: NDArray[Any] | None) -> int:

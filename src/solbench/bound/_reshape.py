@@ -44,6 +44,10 @@ def through(region: Region, target: Shape) -> Region:
 
 def through_box(box: Box, source: Shape, target: Shape) -> list[Box | None]:
     """One box, as one or more boxes of ``target``."""
+    apart = _region.separate(box, source)
+    if apart is None:
+        return []
+    box = apart
     sets: list[IndexSet] = [range(n) for n in target]
     joints: list[Joint] = []
     choices: list[tuple[tuple[int, ...], list[Sets]]] = []
