@@ -341,9 +341,7 @@ def _count_overlapping(box: Box, weights: Mapping[int, NDArray[Any]]) -> int:
     joined = {d for dims, _ in factors for d in dims}
     for dim in joined & set(weights):
         factors.append(((dim,), weights[dim][_sets.to_array(box.sets[dim])].astype(np.float64)))
-    total = prod(
-        _weight(s, weights.get(d)) for d, s in enumerate(box.sets) if d not in joined
-    )
+    total = prod(_weight(s, weights.get(d)) for d, s in enumerate(box.sets) if d not in joined)
     while any(dims for dims, _ in factors):
         factors = _sum_out(factors)
     return total * round(prod(float(f) for _, f in factors))
@@ -361,8 +359,10 @@ def _sum_out(
     used = [f for f in factors if chosen in f[0]]
     rest = [f for f in factors if chosen not in f[0]]
     kept = tuple(sorted({d for dims, _ in used for d in dims} - {chosen}))
-    arguments = [x for dims, mask in used for x in (mask, list(dims))]
-    return [*rest, (kept, np.einsum(*arguments, list(kept), optimize=True))]
+    letters = {d: chr(ord("a") + i) for i, d in enumerate(sorted({*kept, chosen}))}
+    terms = ["".join(letters[d] for d in dims) for dims in [*(dims for dims, _ in used), kept]]
+    equation = ",".join(terms[:-1]) + "->" + terms[-1]
+    return [*rest, (kept, np.einsum(equation, *(mask for _, mask in used), optimize=True))]
 
 
 def _weight(indices: IndexSet, weights: NDArray[Any] | None) -> int:

@@ -1,0 +1,58 @@
+"""Masks that share a dimension and are too large to be held as one."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+import torch
+
+from solbench.bound import _region, _sets, derive_bound, function_program
+from solbench.bound._region import Joint
+
+
+def _meta(*shape: int) -> torch.Tensor:
+    return torch.empty(*shape, device="meta")
+
+
+def test_a_product_of_large_triangles_costs_its_lattice_points() -> None:
+    n = 1024
+    program = function_program(lambda a, b: a.triu() @ b.triu(), [_meta(n, n), _meta(n, n)])
+    (bound,) = derive_bound(program, "h200")
+    # i <= k <= j
+    assert bound.matrix_flops == {"fp32": 2 * (n * (n + 1) * (n + 2) // 6)}
+    assert bound.dram_read_bytes == 2 * (n * (n + 1) // 2) * 4
+
+
+def test_a_large_band_times_its_transpose() -> None:
+    n, width = 512, 5
+
+    def banded(x: torch.Tensor) -> torch.Tensor:
+        band = torch.ones(n, n).tril(width).triu(-width)
+        return (x * band) @ (x * band).mT
+
+    (bound,) = derive_bound(function_program(banded, [_meta(n, n)]), "h200")
+    column = [min(n - 1, k + width) - max(0, k - width) + 1 for k in range(n)]
+    assert bound.matrix_flops == {"fp32": 2 * sum(c * c for c in column)}
+    assert bound.dram_read_bytes == sum(column) * 4
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_counting_overlapping_masks_agrees_with_enumeration(
+    monkeypatch: pytest.MonkeyPatch, weighted: bool
+) -> None:
+    monkeypatch.setattr(_region, "DENSE_LIMIT", 1)
+    draw = np.random.default_rng(0)
+    shape = (4, 5, 6, 3)
+    masks = {dims: draw.random([shape[d] for d in dims]) < 0.6 for dims in ((0, 1), (1, 2), (0, 2))}
+    joints = [Joint(dims, mask) for dims, mask in masks.items()]
+    sets: list[_sets.IndexSet] = [range(4), range(1, 5), np.array([0, 2, 5]), range(3)]
+    box = _region.make_box(sets, joints, shape)
+    assert box is not None and _region.overlapping(box)
+    weights = {1: draw.integers(1, 9, 5), 3: draw.integers(1, 9, 3)} if weighted else {}
+    expected = 0
+    for point in product(*(list(s) for s in sets)):
+        if all(mask[tuple(point[d] for d in dims)] for dims, mask in masks.items()):
+            expected += int(np.prod([w[point[d]] for d, w in weights.items()], dtype=np.int64))
+    assert _region.count_box(box, weights) == expected
