@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from solbench.bound import Demand, price
@@ -81,12 +83,34 @@ def test_a_class_without_a_unit_goes_to_the_narrowest_that_holds_it() -> None:
     chip = device(matrix_flops_per_sm_per_clk={"bf16": 1000.0}, simt_flops_per_sm_per_clk={})
     priced = price(demand({"fp8": 10_000_000_000}), chip, 1000)
     assert priced.t_sol_ms == pytest.approx(1.0)
-    assert any("no fp8 matrix unit" in text for text in priced.assumptions)
+    assert any("fp8 products" in text for text in priced.assumptions)
+
+
+def test_a_faster_unit_of_a_wider_class_is_used() -> None:
+    slow = device(
+        matrix_flops_per_sm_per_clk={"int8": 100.0, "bf16": 1000.0}, simt_flops_per_sm_per_clk={}
+    )
+    priced = price(demand({"int8": 10_000_000_000}), slow, 1000)
+    assert priced.t_sol_ms == pytest.approx(1.0)
+
+
+def test_an_fp32_product_with_one_narrow_operand_needs_fewer_passes() -> None:
+    chip = device(simt_flops_per_sm_per_clk={})
+    work = replace(demand({"fp32": 10_000_000_000}), mixed_flops={"bf16": 10_000_000_000})
+    # only the fp32 operand is split: three passes of bf16, 1000/3 a clock and SM
+    assert price(work, chip, 1000).t_sol_ms == pytest.approx(3.0)
+
+
+def test_double_precision_may_be_emulated() -> None:
+    # 28 passes of bf16: 1000/28 a clock and SM
+    priced = price(demand({"fp64": 10_000_000_000}), device(), 1000)
+    assert priced.t_sol_ms == pytest.approx(28.0)
 
 
 def test_a_class_that_nothing_holds_is_an_error() -> None:
+    bare = device(matrix_flops_per_sm_per_clk={"fp8": 100.0})
     with pytest.raises(UnsupportedPrecision, match="fp64"):
-        price(demand({"fp64": 100}), device(), 1000)
+        price(demand({"fp64": 100}), bare, 1000)
 
 
 def test_times_scale_with_the_clock_but_bandwidth_does_not() -> None:

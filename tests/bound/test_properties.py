@@ -161,3 +161,9 @@ def test_an_unknown_op_that_nothing_needs_does_no_harm() -> None:
 
     graph, rung = capture(function_program(lambda x: (torch.linalg.inv(x), x + 1)[1], (t(4, 4),)))
     assert analyse(graph, rung).complete
+
+
+def test_a_narrow_operand_of_an_fp32_product_is_noted(demand_of: DemandOf) -> None:
+    demand = demand_of(lambda a, b: a @ b.float(), t(4, 8), t(8, 4, dtype=torch.bfloat16))
+    assert demand.matrix_flops == {"fp32": 256}
+    assert demand.mixed_flops == {"bf16": 256}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 from solbench.bound import _attainable, _storage
 from solbench.bound._chains import chain_savings
 from solbench.bound._demand import Demanded, StepCost, demand, output_region
@@ -21,10 +23,10 @@ def analyse(graph: Graph, rung: CaptureRung = "fake", *, verified: bool = False)
     lifted = lift(graph)
     found = demand(lifted)
     savings = chain_savings(lifted, found)
-    flops, assumptions = _matrix_flops(found, savings)
+    matrix = _matrix_flops(found, savings)
     traffic = (*_reads(lifted, found), *_writes(lifted))
     return Demand(
-        matrix_flops=flops,
+        matrix_flops=matrix.flops,
         vector_ops=sum(c.vector_ops for c in found.costs),
         dram_read_bytes=sum(t.bytes for t in traffic if t.direction == "read"),
         dram_write_bytes=sum(t.bytes for t in traffic if t.direction == "write"),
@@ -34,27 +36,53 @@ def analyse(graph: Graph, rung: CaptureRung = "fake", *, verified: bool = False)
         traffic=traffic,
         removed=tuple(_removed(found, lifted, savings, traffic)),
         unknown_ops=tuple(sorted(found.unknown_ops)),
-        assumptions=(CLASSICAL, FINITE, *assumptions),
+        assumptions=(CLASSICAL, FINITE, *((WIDE_INTEGERS,) if matrix.wide_integers else ())),
         precision="declared",
         capture=rung,
         verified=verified,
+        mixed_flops=matrix.mixed,
     )
 
 
-def _matrix_flops(
-    found: Demanded, savings: dict[int, int]
-) -> tuple[dict[str, int], tuple[str, ...]]:
-    totals: dict[str, int] = {}
-    wide = False
+@dataclass(slots=True)
+class _Totals:
+    """FLOPs by class, and those fp32 products of which one operand is narrower."""
+
+    flops: dict[str, int] = field(default_factory=dict)
+    mixed: dict[str, int] = field(default_factory=dict)
+    wide_integers: bool = False
+
+
+def _matrix_flops(found: Demanded, savings: dict[int, int]) -> _Totals:
+    result = _Totals()
     for cost in found.costs:
         if cost.work is None or cost.work.macs == 0:
             continue
         if cost.work.precision == "int":
-            wide = True
+            result.wide_integers = True
             continue
-        macs = cost.work.macs - savings.get(id(cost.step), 0)
-        totals[cost.work.precision] = totals.get(cost.work.precision, 0) + 2 * macs
-    return {k: v for k, v in sorted(totals.items()) if v}, (WIDE_INTEGERS,) * wide
+        flops = 2 * (cost.work.macs - savings.get(id(cost.step), 0))
+        name, narrow = cost.work.precision, cost.work.narrow
+        result.flops[name] = result.flops.get(name, 0) + flops
+        if narrow:
+            result.mixed[narrow] = result.mixed.get(narrow, 0) + flops
+    result.flops = _settled(result.flops)
+    # what a better order saves may lie in products of another kind
+    whole = result.flops.get("fp32", 0)
+    result.mixed = {k: min(v, whole) for k, v in result.mixed.items() if v > 0}
+    return result
+
+
+def _settled(flops: dict[str, int]) -> dict[str, int]:
+    """A chain's savings are booked on its last product: where they exceed its class, other classes pay."""
+    debt = -sum(v for v in flops.values() if v < 0)
+    result = {}
+    for name, amount in sorted(flops.items()):
+        paid = min(debt, max(amount, 0))
+        debt -= paid
+        if amount - paid > 0:
+            result[name] = amount - paid
+    return result
 
 
 def _row(cost: StepCost) -> NodeCost:

@@ -28,6 +28,8 @@ class Work:
 
     macs: int
     precision: str
+    narrow: str = ""
+    """For an fp32 product: ``bf16`` or ``tf32`` if that holds one of the operands exactly."""
 
 
 def live(node: Map, region: Region, facts: Known) -> Region:
@@ -72,10 +74,11 @@ def work(
             contracted |= _reps.class_count(fewest, size) > 1
     classes = [_facts.contraction_class(o, summed, node, values, facts) for o in (left, right)]
     precision = _named(_precision.join_all(classes), values[node.outs[0]].dtype)
+    narrow = _narrow(classes) if precision == "fp32" else ""
     if not contracted or region.is_empty:
         return Work(0, precision)
     if node.thinned is not None:
-        return Work(_thinned(node, region), precision)
+        return Work(_thinned(node, region), precision, narrow)
     if not taps and _one_product_each(node, region):
         return Work(0, precision)
     plain = _count(region, shrink, taps, node, values, facts)
@@ -87,8 +90,8 @@ def work(
             still = any(chosen[r] is not CONST and node.ranks[r] > 1 for r in summed)
             still |= bool(taps)
             pooled += _count(region, chosen, taps, node, values, facts) if still else 0
-        return Work(min(plain, pooled), precision)
-    return Work(plain, precision)
+        return Work(min(plain, pooled), precision, narrow)
+    return Work(plain, precision, narrow)
 
 
 def _one_product_each(node: Map, region: Region) -> bool:
@@ -98,6 +101,14 @@ def _one_product_each(node: Map, region: Region) -> bool:
     kept = {a.rank for axes in node.out_axes for a in axes if isinstance(a, Along)}
     axes: list[Axis] = [Along(r) if r in kept else Fixed() for r in range(len(node.ranks))]
     return _access.pull(region, tuple(axes), region.shape).count() == region.count()
+
+
+def _narrow(classes: Sequence[str]) -> str:
+    """The cheapest class to split a product into that holds one operand without splitting it."""
+    for name in ("bf16", "tf32"):
+        if any(_precision.join(own, name) == name for own in classes):
+            return name
+    return ""
 
 
 def _thinned(node: Map, region: Region) -> int:

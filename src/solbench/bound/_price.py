@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from solbench.bound._result import Binding, Demand, Term
@@ -12,7 +13,7 @@ WIDER = {
     "bit": ("nvfp4", "fp8", "int8", "bf16"),
     "nvfp4": ("nvfp4", "fp8", "bf16", "fp16"),
     "fp8": ("fp8", "bf16", "fp16"),
-    "int8": ("int8", "fp16", "bf16"),
+    "int8": ("int8", "bf16", "fp16"),
     "bf16": ("bf16", "tf32"),
     "fp16": ("fp16", "tf32"),
     "tf32": ("tf32", "fp32"),
@@ -26,6 +27,12 @@ TF32_PASSES = 3
 2^-22, within the rounding of an fp32 sum. Two passes leave 2^-11."""
 BF16_PASSES = 6
 """From bf16: three parts of 8 bits; the six products of order above 2^-24 are needed (nine are exact)."""
+
+MIXED_PASSES = {"tf32": 2, "bf16": 3}
+"""fp32 times an operand that the class holds: only the fp32 operand is split, in two or three parts."""
+
+FP64_PASSES = 28
+"""fp64 from parts of 8 bits (int8 or bf16): seven parts hold 53 bits; 7·8/2 products of order above 2^-53."""
 
 COPY_SHARE = 4.28 / 4.8
 """Share of peak DRAM bandwidth that a plain copy reaches: measured on an H200, 4.28 of 4.8 TB/s."""
@@ -50,7 +57,7 @@ def price(demand: Demand, hardware: Hardware, clock_mhz: float) -> Priced:
     """
     reads, writes = demand.dram_read_bytes, demand.dram_write_bytes
     dram = _term("dram", reads + writes, "B", hardware.dram_bytes_per_s, "t_sol")
-    matrix, notes = _matrix_terms(demand.matrix_flops, hardware, clock_mhz)
+    matrix, notes = _matrix_terms(_kinds(demand), hardware, clock_mhz)
     matrix_ms = sum(t.time_ms for t in matrix)
     t_sol = max(dram.time_ms, matrix_ms)
     beyond_cache = max(0, writes - hardware.l2_bytes)
@@ -94,26 +101,45 @@ def _matrix_terms(
     return tuple(terms), tuple(notes)
 
 
+def _kinds(demand: Demand) -> dict[str, int]:
+    """FLOPs by class, with fp32 products that have one narrower operand as kinds of their own."""
+    kinds = dict(demand.matrix_flops)
+    for narrow, flops in demand.mixed_flops.items():
+        kinds["fp32"] -= flops
+        kinds[f"fp32*{narrow}"] = flops
+    return {k: v for k, v in kinds.items() if v > 0}
+
+
+def _tensor_rate(name: str, tensor: Mapping[str, float]) -> tuple[float, str]:
+    """FLOP per SM and clock of the fastest matrix route for this class, and the route in words."""
+    routes = {c: tensor.get(c, 0.0) for c in WIDER.get(name, ())}
+    if name == "fp32":
+        routes[f"{TF32_PASSES} passes of tf32"] = tensor.get("tf32", 0.0) / TF32_PASSES
+        routes[f"{BF16_PASSES} passes of bf16"] = tensor.get("bf16", 0.0) / BF16_PASSES
+    if name.startswith("fp32*"):
+        narrow = name.removeprefix("fp32*")
+        for part, passes in MIXED_PASSES.items():
+            if part == narrow or part == "tf32":
+                routes[f"{passes} passes of {part}"] = tensor.get(part, 0.0) / passes
+        routes["fp32"] = tensor.get("fp32", 0.0)
+    if name == "fp64":
+        for part in ("int8", "bf16"):
+            routes[f"{FP64_PASSES} passes of {part}"] = tensor.get(part, 0.0) / FP64_PASSES
+    best = max(routes, key=lambda r: routes[r], default="")
+    return (routes[best], best) if best else (0.0, "")
+
+
 def _routes(name: str, hardware: Hardware, clock_mhz: float, notes: list[str]) -> dict[str, float]:
     """FLOP/s for this class on each unit that can do it."""
     scale = hardware.sm_count * clock_mhz * 1e6
     tensor = hardware.matrix_flops_per_sm_per_clk
     simt = hardware.simt_flops_per_sm_per_clk
     routes: dict[str, float] = {}
-    used = next((c for c in WIDER[name] if tensor.get(c)), None)
-    if used is not None:
-        routes["tensor"] = tensor[used] * scale
-        if used != name and name != "bit":
-            notes.append(
-                f"{hardware.name} has no {name} matrix unit: its {used} unit holds such values"
-            )
-    if name == "fp32":
-        split = max(tensor.get("tf32", 0.0) / TF32_PASSES, tensor.get("bf16", 0.0) / BF16_PASSES)
-        if split > tensor.get("fp32", 0.0):
-            routes["tensor"] = split * scale
-            notes.append(
-                f"fp32 products on tensor cores: {TF32_PASSES} tf32 or {BF16_PASSES} bf16 passes"
-            )
+    rate, used = _tensor_rate(name, tensor)
+    if rate:
+        routes["tensor"] = rate * scale
+    if rate and used != name:
+        notes.append(f"{name} products on the matrix cores of {hardware.name}: {used}")
     ordinary = simt.get(name, 0.0)
     if name != "fp64":
         ordinary = max(ordinary, simt.get("fp32", 0.0))

@@ -83,6 +83,8 @@ class Demand:
     precision: Literal["declared", "admitted"]
     capture: CaptureRung
     verified: bool
+    mixed_flops: dict[str, int] = field(default_factory=dict)
+    """Of ``matrix_flops["fp32"]``: products with one operand that this narrower class holds exactly."""
 
     @property
     def complete(self) -> bool:
