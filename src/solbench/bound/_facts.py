@@ -55,7 +55,7 @@ def _reshaped_pin(pin: Pin | None, source: Shape, target: Shape) -> Pin | None:
     if pin is None or pin.free is None:
         return pin
     region = _region.of_boxes(target, _reshape.through_box(pin.free, source, target))
-    return Pin(pin.value, region.boxes[0]) if len(region.boxes) == 1 else None
+    return _pins.of_region(pin.value, region)
 
 
 def rank_reps(node: Map, values: Values, facts: Known) -> list[Rep]:

@@ -135,25 +135,25 @@ def of_pieces(parts: Sequence[Box | None], shape: Shape) -> PinRule:
                 free.append(own)
             elif pin.free is not None:
                 free.append(_region.intersect_boxes(pin.free, own, shape))
-        return _of_region(_region.of_boxes(shape, free))
+        return of_region(0.0, _region.of_boxes(shape, free))
 
     return combine
 
 
-def _of_region(region: _region.Region) -> Pin | None:
-    """Zero outside a region; several boxes become one mask if that is small."""
+def of_region(value: float, region: _region.Region) -> Pin | None:
+    """A constant outside a region; several boxes become one mask if that is small."""
     if region.is_empty:
-        return Pin(0.0, None)
+        return Pin(value, None)
     if region.is_full:
         return None
     if len(region.boxes) == 1:
-        return Pin(0.0, region.boxes[0])
+        return Pin(value, region.boxes[0])
     if prod(region.shape) > SMALL_MASK:
         return None
     dims = tuple(range(len(region.shape)))
     masks = [_region.membership(b, dims, region.shape) for b in region.boxes]
     mask = np.logical_or.reduce([np.broadcast_to(m, region.shape) for m in masks])
-    return Pin(0.0, box_of_mask(mask))
+    return Pin(value, box_of_mask(mask))
 
 
 def to_space(pin: Pin | None, axes: Axes, ranks: Shape) -> Pin | None:

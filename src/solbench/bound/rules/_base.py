@@ -286,7 +286,7 @@ class Call:
         )  # fmt: skip
 
     def everything(self, *, ops: int = 1, outs: Sequence[int] | None = None) -> Map:
-        """Every output element needs every element of every operand."""
+        """Every output element needs every element of every operand, and differs from its neighbours."""
         targets = tuple(self.node.results() if outs is None else outs)
         shapes = [self.values[t].shape for t in targets]
         ranks: list[int] = []
@@ -298,7 +298,10 @@ class Call:
             self.operand(a, tuple(Whole() for _ in self._shape_of(a))) for a in self.tensors()
         )
         ops = ops if len(targets) == 1 else 0
-        return Map(targets, tuple(out_axes), tuple(ranks), operands, flavour="computed", ops=ops)
+        return Map(
+            targets, tuple(out_axes), tuple(ranks), operands, flavour="computed", ops=ops,
+            coupled=frozenset(range(len(ranks))),
+        )  # fmt: skip
 
     def created(self, *, out: int | None = None) -> Map:
         """A value made from nothing."""

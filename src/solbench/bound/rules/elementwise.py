@@ -132,7 +132,7 @@ def dropout(call: Call) -> Iterable[Lifted]:
 @rule("aten.glu")
 def gated(call: Call) -> Iterable[Lifted]:
     """First half times sigmoid of the second half, along one dimension."""
-    dim, shape = call.dim(), call.shape()
+    dim, shape = call.dim(), call.shape(0)
     axes = _access.identity(len(shape))
     second = (*axes[:dim], _access.Along(dim, shape[dim]), *axes[dim + 1 :])
     operands = (call.operand("self", axes), call.operand("self", second))

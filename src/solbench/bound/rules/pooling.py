@@ -179,5 +179,6 @@ def spread_back(call: Call) -> Iterable[Lifted]:
     ranks = call.shape(0)
     operands = tuple(call.operand(a, tuple(_access.Whole() for _ in call.shape(a))) for a in names)
     yield Map(
-        call.outputs[:1], (_access.identity(len(ranks)),), ranks, operands, flavour="computed"
-    )
+        call.outputs[:1], (_access.identity(len(ranks)),), ranks, operands, flavour="computed",
+        coupled=frozenset(range(len(ranks))),
+    )  # fmt: skip

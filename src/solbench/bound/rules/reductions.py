@@ -179,8 +179,9 @@ def one_hot(call: Call) -> Iterable[Lifted]:
     ranks = call.shape(0)
     operand = call.operand("self", _access.identity(len(ranks) - 1))
     yield Map(
-        call.outputs[:1], (_access.identity(len(ranks)),), ranks, (operand,), flavour="computed"
-    )
+        call.outputs[:1], (_access.identity(len(ranks)),), ranks, (operand,), flavour="computed",
+        coupled=frozenset({len(ranks) - 1}),
+    )  # fmt: skip
 
 
 @rule("aten.cross", "aten.linalg_cross")

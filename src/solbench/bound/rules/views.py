@@ -43,7 +43,10 @@ def reinterpret(call: Call) -> Iterable[Lifted]:
         last = Taps(len(ranks) - 2, len(ranks) - 1, table)
     else:
         width = round(1 / ratio)
-        last = Table(len(ranks) - 1, np.arange(ranks[-1]) // width)
+        # windows of one: the parts of an element differ, which a plain table would deny
+        table = (np.arange(ranks[-1]) // width)[:, None]
+        ranks = (*ranks, 1)
+        last = Taps(len(ranks) - 2, len(ranks) - 1, table)
     axes = (*_access.identity(len(target.shape) - 1), last)
     yield Map(
         (target.id,), (_access.identity(len(target.shape)),), ranks,
@@ -58,7 +61,12 @@ def complex_view(call: Call) -> Iterable[Lifted]:
     short = min(call.shape(), call.shape(0), key=len)
     axes = _access.identity(len(short))
     if len(call.shape()) == len(short):
-        yield call.moved(long, axes)
+        operand = call.operand("self", axes)
+        # the real and the imaginary part differ, though they are read at the same place
+        yield Map(
+            call.outputs[:1], (_access.identity(len(long)),), long, (operand,),
+            coupled=frozenset({len(short)}), pin=_pins.keep, ops=0,
+        )  # fmt: skip
     else:
         operand = call.operand("self", _access.identity(len(long)))
         yield Map(call.outputs[:1], (axes,), long, (operand,), ops=0)
