@@ -66,7 +66,10 @@ def make_box(sets: Sequence[IndexSet], joints: Sequence[Joint], shape: Shape) ->
     result = list(sets)
     kept: list[Joint] = []
     for joint in joints:
-        if joint.mask.ndim == 1:
+        if joint.mask.ndim == 0:
+            if not joint.mask:
+                return None
+        elif joint.mask.ndim == 1:
             dim = joint.dims[0]
             result[dim] = _sets.intersect(result[dim], _sets.from_mask(joint.mask))
         elif not joint.mask.all():

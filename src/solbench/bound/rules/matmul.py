@@ -121,9 +121,19 @@ def scaled_product(call: Call) -> Iterable[Lifted]:
     yield call.pointwise(scaled, *rest)
 
 
-@rule("aten.bilinear", "aten._trilinear")
+@rule("aten._trilinear")
 def bilinear(call: Call) -> Iterable[Lifted]:
-    raise MissingRule("three-operand product")
+    """``out[n, o] = sum over i, j of x[n, i] * w[o, i, j] * y[n, j]``, as ``nn.Bilinear`` calls it.
+
+    The cheapest order forms ``x[n, i] * y[n, j]`` first, which sums nothing.
+    """
+    dims = [tuple(call.args[a]) for a in ("expand1", "expand2", "expand3", "sumdim")]
+    if dims != [(1, 3), (0,), (1, 2), (2, 3)]:
+        raise MissingRule("another three-operand product")
+    (rows, left), right = call.shape("i1"), call.shape("i3")[1]
+    pairs = call.temporary((rows, left, right), call.value("i1").dtype)
+    yield call.einsum("ni,nj->nij", "i1", "i3", out=pairs)
+    yield call.einsum("nij,oij->no", pairs, "i2")
 
 
 @rule("aten.einsum")
