@@ -151,6 +151,25 @@ class TestVerdicts:
         assert "takes 1" in result.traces[0].evaluation.log
         assert result.traces[0].solbench.phase == "spec"
 
+    def test_a_gpu_language_on_a_cpu_says_what_it_needs(self, judge, scale_problem):
+        for_gpu = Solution.model_validate(
+            {
+                "name": "gpu",
+                "definition": "scale",
+                "author": "tests",
+                "spec": {
+                    "languages": ["cuda_cpp"],
+                    "target_hardware": ["LOCAL"],
+                    "entry_point": "a.cu::run",
+                    "binding": "c",
+                },
+                "sources": [{"path": "a.cu", "content": "int run;\n"}],
+            }
+        )
+        result = judge.evaluate(scale_problem(), for_gpu)
+        assert statuses(result) == ["COMPILE_ERROR"]
+        assert "needs an NVIDIA GPU" in result.traces[0].evaluation.log
+
     def test_c_that_does_not_compile(self, judge, scale_problem):
         broken = Solution.model_validate(
             {
@@ -199,7 +218,7 @@ class TestEveryWorkloadHasItsVerdict:
     def test_a_hang_after_many_good_calls(self, attempt):
         source = (
             "import torch, time\ncalls = [0]\ndef run(x, scale, y):\n    calls[0] += 1\n"
-            "    if calls[0] > 40: time.sleep(1000)\n    torch.mul(x, scale, out=y)\n"
+            "    if calls[0] > 19: time.sleep(1000)\n    torch.mul(x, scale, out=y)\n"
         )
         assert statuses(attempt(source)) == ["TIMEOUT"]
 
@@ -291,7 +310,7 @@ class TestCheatsGainNothing:
         source = (
             "import threading, time, torch\nmake = [None]\ndone = threading.Event()\n"
             "def work():\n    while True:\n        done.wait(); done.clear()\n"
-            "        time.sleep(0.0001); make[0]()\n"
+            "        time.sleep(0.05); make[0]()\n"
             "threading.Thread(target=work, daemon=True).start()\n"
             "def run(x, scale, y):\n    make[0] = lambda: torch.mul(x, scale, out=y)\n"
             "    done.set()\n"
@@ -301,10 +320,10 @@ class TestCheatsGainNothing:
     def test_acknowledging_before_the_work_is_done(self, attempt):
         # Finds the shared page in its own memory map and answers the doorbell itself, then works.
         source = (
-            "import gc, torch\ndef run(x, scale, y):\n"
+            "import gc, time, torch\ndef run(x, scale, y):\n"
             "    for view in [o for o in gc.get_objects() if type(o).__name__ == 'Page']:\n"
             "        view.fields[9] = 0\n        view.fields[8] = view.fields[0]\n"
-            "    for _ in range(300): torch.mul(x, scale, out=y)\n"
+            "    time.sleep(0.1)\n    torch.mul(x, scale, out=y)\n"
         )
         result = attempt(source)
         assert statuses(result)[0] in ("REWARD_HACK", "INCORRECT_NUMERICAL")

@@ -194,3 +194,10 @@ def test_the_least_disturbed_samples_count_when_there_are_too_few_others():
         series.add(1.0)
     assert series.counted == [1.0] * 6
     assert (len(series), series.dropped) == (10, 4)
+
+
+def test_slow_calls_on_a_busy_machine_end_with_a_few(fakes):
+    fakes.device.disturbed = itertools.repeat(0.5)
+    seconds = itertools.count(0, 2.0)
+    measured = measure(fakes, fakes.worker(fakes.right, 5000.0), clock=lambda: next(seconds))
+    assert len(measured.candidate) == 3

@@ -36,6 +36,10 @@ from solbench.spec import (
     workload_digest,
 )
 
+_GPU_LANGUAGES = frozenset(
+    {"cuda_cpp", "cutlass", "cudnn", "cublas", "cute_dsl", "cutile", "cudnn_frontend"}
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Request:
@@ -112,7 +116,7 @@ class EvaluationRun:
 
     def _build(self) -> Failure | None:
         request = self._request
-        wrong = signature_error(request.solution, request.problem.definition)
+        wrong = self._needs_gpu() or signature_error(request.solution, request.problem.definition)
         if wrong is not None:
             return Failure("COMPILE_ERROR", wrong, "spec")
         try:
@@ -121,6 +125,12 @@ class EvaluationRun:
             reason = f"{error.first_error}\n{error.log}" if error.log else error.first_error
             return Failure("COMPILE_ERROR", reason, "build")
         return None
+
+    def _needs_gpu(self) -> str | None:
+        languages = _GPU_LANGUAGES.intersection(self._request.solution.spec.languages)
+        if self._judge.device.name != "cpu" or not languages:
+            return None
+        return f"{', '.join(sorted(languages))} needs an NVIDIA GPU: use device cuda:0"
 
     def _open_case(self, workload: Workload) -> Case:
         request = self._request

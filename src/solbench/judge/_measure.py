@@ -203,7 +203,7 @@ def _worse(one: GateResult, other: GateResult) -> GateResult:
 def _done(rule: StopRule, kept: Sequence[float], total: int, elapsed_s: float) -> bool:
     """The rule's word on undisturbed samples; a busy machine is given up after a while."""
     crowded = elapsed_s >= _CROWDED * rule.seconds and total >= rule.least
-    return crowded or rule.done(kept, elapsed_s)
+    return crowded or rule.out_of_patience(total, elapsed_s) or rule.done(kept, elapsed_s)
 
 
 def _flag_noise(into: Measurement, rule: StopRule) -> None:

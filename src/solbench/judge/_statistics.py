@@ -95,9 +95,11 @@ class StopRule:
             return True
         if elapsed_s >= self.seconds and len(samples) >= self.least:
             return True
-        if elapsed_s >= self.patience * self.seconds and len(samples) >= self.few:
-            return True
-        return self.precise(samples)
+        return self.out_of_patience(len(samples), elapsed_s) or self.precise(samples)
+
+    def out_of_patience(self, count: int, elapsed_s: float) -> bool:
+        """Whether so much time is gone that a few samples must do."""
+        return elapsed_s >= self.patience * self.seconds and count >= self.few
 
 
 @dataclass(frozen=True, slots=True)
