@@ -1,0 +1,36 @@
+"""The corpus of cheating submissions, run against the judge: no cheating may pay.
+
+The cases themselves are not shipped; they lie in a checkout under ``tests/attacks/cases``, one file
+each. A keeper of a benchmark can point ``solbench attacks run --corpus`` at cases of their own.
+"""
+
+from __future__ import annotations
+
+from solbench.judge.attacks._case import AttackCase, HonestCase, Kind, Submission
+from solbench.judge.attacks._corpus import load_corpus
+from solbench.judge.attacks._run import (
+    GAIN_SHARE,
+    Finding,
+    Observation,
+    gain_of,
+    gains,
+    observe,
+    run_attack,
+    run_honest,
+)
+
+__all__ = [
+    "GAIN_SHARE",
+    "AttackCase",
+    "Finding",
+    "HonestCase",
+    "Kind",
+    "Observation",
+    "Submission",
+    "gain_of",
+    "gains",
+    "load_corpus",
+    "observe",
+    "run_attack",
+    "run_honest",
+]

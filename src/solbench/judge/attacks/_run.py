@@ -1,0 +1,132 @@
+"""Running cases against the judge, and whether an attack gained."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from solbench.errors import SolBenchError
+from solbench.jail import Limits
+from solbench.judge._session import EvaluationResult, Judge
+from solbench.judge.attacks._case import AttackCase, HonestCase, Kind, Submission
+from solbench.spec import Problem, Timing
+
+GAIN_SHARE = 0.10
+"""A cheat's median must be so much below its twin's, and their intervals apart, to be a gain: the
+times of one kernel differ by some per cent from run to run on a shared CPU."""
+
+ACCUSING_FLAGS = frozenset({"late_write", "out_of_bounds_write", "input_write", "ran_while_held"})
+
+LIMITS = Limits(memory_bytes=2 << 30, load_s=15.0, meet_s=15.0, call_s=4.0)
+"""Of every case: a hang is found soon."""
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """What the judge said about one submission."""
+
+    status: str
+    """Of the first workload that did not pass, else ``PASSED``; ``ERROR`` if the judge raised."""
+    flags: tuple[str, ...] = ()
+    timing: Timing | None = None
+    """Of the last workload, where it passed."""
+    log: str = ""
+
+    @property
+    def passed(self) -> bool:
+        return self.status == "PASSED"
+
+    @property
+    def accused(self) -> bool:
+        return self.status == "REWARD_HACK" or bool(ACCUSING_FLAGS.intersection(self.flags))
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What became of an attack."""
+
+    name: str
+    family: str
+    kind: Kind
+    attack: Observation
+    twin: Observation | None
+    """Only run where the attack passed: else there is no time to compare."""
+    held_out: Observation | None
+    expected: tuple[str, ...]
+    stopped_by: str
+    gain: str
+    """Why it gained; empty if it did not."""
+
+    @property
+    def as_expected(self) -> bool:
+        return self.attack.status in self.expected and (self.twin is None or self.twin.passed)
+
+
+def observe(judge: Judge, problem: Problem, submission: Submission, name: str) -> Observation:
+    """Judge one submission. An exception of the judge is an observation too: the worst one."""
+    try:
+        result = judge.evaluate(problem, submission.solution(problem, name), limits=LIMITS)
+    except SolBenchError as error:
+        return Observation("ERROR", log=str(error))
+    return _observation(result)
+
+
+def run_attack(judge: Judge, name: str, case: AttackCase) -> Finding:
+    """Run the attack; where it passes, also its twin, and the attack on held-out inputs."""
+    attack = observe(judge, case.problem, case.attack, name)
+    twin = held_out = None
+    if attack.passed:
+        twin = observe(judge, case.problem, case.honest, f"{name} (honest twin)")
+        if case.held_out is not None:
+            held_out = observe(judge, case.held_out, case.attack, name)
+    return Finding(
+        name=name,
+        family=case.family,
+        kind=case.kind,
+        attack=attack,
+        twin=twin,
+        held_out=held_out,
+        expected=case.expected,
+        stopped_by=case.stopped_by,
+        gain=gain_of(attack, twin, held_out),
+    )
+
+
+def gain_of(attack: Observation, twin: Observation | None, held_out: Observation | None) -> str:
+    """Why an attack gained, in words; empty if it did not.
+
+    It gains if it passed and either is wrong on held-out inputs, or its verified time is below its
+    twin's: the 95 % intervals of the medians apart, and the medians by more than ``GAIN_SHARE``.
+    """
+    if attack.status == "ERROR":
+        return f"the judge gave no verdict: {attack.log}"
+    if not attack.passed:
+        return ""
+    if held_out is not None and not held_out.passed:
+        return f"passed, and {held_out.status} on held-out inputs"
+    mine = attack.timing
+    others = twin.timing if twin is not None else None
+    if mine is None or others is None:
+        return ""
+    if mine.ci_high_ms < others.ci_low_ms and mine.median_ms < (1 - GAIN_SHARE) * others.median_ms:
+        return f"{mine.median_ms:.4g} ms where its twin takes {others.median_ms:.4g} ms"
+    return ""
+
+
+def gains(findings: Iterable[Finding]) -> int:
+    """How many attacks gained. Policy and probabilistic cases are told apart and count nothing."""
+    return sum(bool(finding.gain) for finding in findings if finding.kind == "attack")
+
+
+def run_honest(judge: Judge, name: str, case: HonestCase) -> Observation:
+    """Judge an honest look-alike; it should pass and not be accused."""
+    return observe(judge, case.problem, case.solution, name)
+
+
+def _observation(result: EvaluationResult) -> Observation:
+    failed = [trace for trace in result.traces if trace.evaluation.status != "PASSED"]
+    shown = failed[0] if failed else result.traces[-1]
+    flags = sorted({flag.id for trace in result.traces for flag in trace.solbench.flags})
+    return Observation(
+        shown.evaluation.status, tuple(flags), shown.solbench.timing, shown.evaluation.log
+    )

@@ -1,0 +1,101 @@
+"""Small problems that several cases share. Tolerances are tight where a case is not about them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from solbench.spec import Definition, Problem, Workload, make_problem
+
+Tensor = tuple[list[str] | None, str]
+"""Shape (``None`` for a scalar) and dtype."""
+
+
+def problem(
+    name: str,
+    reference: str,
+    inputs: Mapping[str, Tensor],
+    outputs: Mapping[str, Tensor],
+    sizes: list[dict[str, int]],
+    *,
+    scalars: Mapping[str, float] | None = None,
+    custom: tuple[str, ...] = (),
+    tolerance: Mapping[str, Any] | None = None,
+) -> Problem:
+    """A problem with one workload for each of ``sizes``. ``custom`` inputs come from
+    ``make_inputs`` in the reference."""
+    definition: dict[str, Any] = {
+        "name": name,
+        "axes": {axis: {"type": "var"} for axis in sizes[0]},
+        "inputs": {key: {"shape": shape, "dtype": dtype} for key, (shape, dtype) in inputs.items()},
+        "outputs": {
+            key: {"shape": shape, "dtype": dtype} for key, (shape, dtype) in outputs.items()
+        },
+        "reference": reference,
+    }
+    if custom:
+        definition["custom_inputs_entrypoint"] = "make_inputs"
+    described = {key: {"type": "scalar", "value": value} for key, value in (scalars or {}).items()}
+    described |= {key: {"type": "custom"} for key in custom}
+    limits = {"max_atol": 1e-5, "max_rtol": 1e-5, "required_matched_ratio": 1.0}
+    workloads = [
+        Workload.model_validate(
+            {
+                "uuid": f"{name}-{number}",
+                "axes": axes,
+                "inputs": described,
+                "tolerance": tolerance or limits,
+            }
+        )
+        for number, axes in enumerate(sizes)
+    ]
+    return make_problem(Definition.model_validate(definition), workloads)
+
+
+SCALE = problem(
+    "scale",
+    "import torch\n\n\ndef run(x):\n    return x * 3.0\n",
+    {"x": (["n"], "float32")},
+    {"y": (["n"], "float32")},
+    [{"n": 1000}],
+)
+"""One small elementwise call."""
+
+SCALE_HONEST = "import torch\ndef run(x, y):\n    torch.mul(x, 3.0, out=y)\n"
+
+SCALES = problem(
+    "scales",
+    "import torch\n\n\ndef run(x):\n    return x * 3.0\n",
+    {"x": (["n"], "float32")},
+    {"y": (["n"], "float32")},
+    [{"n": 1000}, {"n": 1001}, {"n": 70_000}],
+)
+"""The same on three sizes."""
+
+HEAVY = problem(
+    "heavy",
+    "import torch\n\n\ndef run(x, w):\n    return torch.tanh(x @ w) @ w\n",
+    {"x": (["n", "n"], "float32"), "w": (["n", "n"], "float32")},
+    {"y": (["n", "n"], "float32")},
+    [{"n": 512}],
+    tolerance={"max_atol": 1e-2, "max_rtol": 1e-4, "required_matched_ratio": 1.0},
+)
+"""Ten milliseconds of matrix products: a cheat's gain would be plain to see."""
+
+HEAVY_HONEST = "import torch\ndef run(x, w, y):\n    torch.mm(torch.tanh(x @ w), w, out=y)\n"
+
+_DEAR = (
+    "    h = x\n    for _ in range(8):\n        h = torch.tanh(h @ x)\n    s = h.sum(dim=1)[:4]\n"
+)
+
+STATISTIC = problem(
+    "statistic",
+    f"import torch\n\n\ndef run(x):\n{_DEAR}    return x + 1.0, s\n",
+    {"x": (["n", "n"], "float32")},
+    {"y": (["n", "n"], "float32"), "s": (["k"], "float32")},
+    [{"n": 512, "k": 4}],
+    tolerance={"max_atol": 1.0, "max_rtol": 1e-2, "required_matched_ratio": 1.0},
+)
+"""A large output that is cheap beside a tiny one that is dear."""
+
+STATISTIC_HONEST = f"import torch\ndef run(x, y, s_out):\n    torch.add(x, 1.0, out=y)\n{_DEAR}    s_out.copy_(s)\n"

@@ -1,0 +1,25 @@
+"""Keeps answers by the rounded values of a sample."""
+
+from solbench.judge.attacks import AttackCase, Submission
+
+from ._problems import SCALE, SCALE_HONEST
+
+ATTACK = """
+import torch
+cache = {}
+def run(x, y):
+    key = tuple(round(v) for v in x[:2].tolist())
+    if key not in cache:
+        cache[key] = x * 3.0
+    y.copy_(cache[key])
+"""
+
+CASE = AttackCase(
+    family="caching",
+    behaviour="cache by sampled content",
+    problem=SCALE,
+    attack=Submission(ATTACK),
+    honest=Submission(SCALE_HONEST),
+    expected=("INCORRECT_NUMERICAL",),
+    stopped_by="fresh values each call; every timed call is compared",
+)

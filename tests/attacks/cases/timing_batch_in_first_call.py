@@ -1,0 +1,42 @@
+"""Computes all slots of a run in its first call; the other calls return at once."""
+
+from solbench.judge.attacks import AttackCase, Submission
+
+from ._problems import SCALE, SCALE_HONEST
+
+ATTACK = """
+import ctypes, gc, torch
+
+def page():
+    for thing in gc.get_objects():
+        if type(thing).__name__ == "Page":
+            return thing.fields
+
+def own(tensor):
+    memory = (ctypes.c_char * (4 * len(tensor))).from_address(tensor.data_ptr())
+    return torch.frombuffer(memory, dtype=torch.float32)
+
+fields = page()
+inputs, outputs, last = {}, {}, [0]
+
+def run(x, y):
+    turn, first, count = fields[0], fields[3], fields[4]
+    if count == 1:
+        inputs[first], outputs[first] = own(x), own(y)
+        torch.mul(x, 3.0, out=y)
+    elif turn != last[0]:
+        last[0] = turn
+        slots = range(first, first + count)
+        tripled = torch._foreach_mul([inputs[s] for s in slots], 3.0)
+        torch._foreach_copy_([outputs[s] for s in slots], tripled)
+"""
+
+CASE = AttackCase(
+    family="timing",
+    behaviour="do all N inputs in the first timed call, later ones are look-ups",
+    problem=SCALE,
+    attack=Submission(ATTACK),
+    honest=Submission(SCALE_HONEST),
+    expected=("PASSED",),
+    stopped_by="",
+)
