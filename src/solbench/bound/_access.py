@@ -114,6 +114,18 @@ def pull(region: Region, axes: Axes, shape: Shape) -> Region:
     return _region.of_boxes(shape, [_pull_box(b, axes, shape, region.shape) for b in region.boxes])
 
 
+def is_permutation(axes: Axes, ranks: Shape, shape: Shape) -> bool:
+    """Whether every element is read exactly once, dimension by dimension."""
+    own = [a.rank for a in axes if isinstance(a, Along) and a.identity]
+    wide = [r for r, n in enumerate(ranks) if n != 1]
+    return (
+        len(own) == len(axes)
+        and set(wide) <= set(own)
+        and len(set(own)) == len(own)
+        and all(ranks[r] == n for r, n in zip(own, shape, strict=True))
+    )
+
+
 def _covers(axis: Along, ranks: Shape, size: int) -> bool:
     return ranks[axis.rank] == size and axis.step == 1
 

@@ -11,6 +11,7 @@ from solbench.bound._contraction import Pool, Work
 from solbench.bound._lift import LiftedGraph, Step
 from solbench.bound._lifted import Map, Operand, Reshape
 from solbench.bound._region import Region
+from solbench.bound.graph import Value
 
 
 @dataclass(slots=True)
@@ -89,8 +90,14 @@ def output_region(lifted: LiftedGraph, name: str, value_id: int) -> Region:
     if name.startswith("input:"):
         in_place = source is not None and facts.base == lifted.resolve(source)
     else:
-        in_place = lifted.values[facts.base].storage == value.storage and not facts.changed.is_empty
+        in_place = _lies_in_an_input(facts.base, value, lifted) and not facts.changed.is_empty
     return facts.changed if in_place else _region.full(value.shape)
+
+
+def _lies_in_an_input(base: int, value: Value, lifted: LiftedGraph) -> bool:
+    graph = lifted.graph
+    given = {lifted.values[i].storage for i in graph.inputs.values()}
+    return lifted.values[base].storage == value.storage and value.storage in given
 
 
 def _needed(value: int, lifted: LiftedGraph, result: Demanded) -> Region:

@@ -48,7 +48,11 @@ def of_reshape(node: Reshape, values: Values, facts: Known) -> Facts:
     scaled = known.scaled
     if scaled is not None:
         scaled = (scaled[0], _reshape.through_reps(scaled[1], source, target))
-    return Facts(known.precision, same, _reshaped_pin(known.pin, source, target), scaled)
+    changed = None if known.changed is None else _reshape.through(known.changed, target)
+    return Facts(
+        known.precision, same, _reshaped_pin(known.pin, source, target), scaled,
+        known.base, changed,
+    )  # fmt: skip
 
 
 def _reshaped_pin(pin: Pin | None, source: Shape, target: Shape) -> Pin | None:
@@ -172,11 +176,35 @@ def contraction_class(
 
 
 def _lineage(node: Map, values: Values, facts: Known) -> tuple[int | None, _region.Region | None]:
-    """Which input the output is an updated version of, and where it may differ."""
-    if node.updates is None:
+    """Which value the output is an updated version of, and where it may differ."""
+    if not node.operands:
         return None, None
-    known = facts[node.operands[0].value]
+    first = node.operands[0]
+    known = facts[first.value]
+    shape = values[node.outs[0]].shape
+    if node.updates is None:
+        if not is_view(node):
+            return None, None
+        if not _access.is_permutation(first.axes, node.ranks, values[first.value].shape):
+            return node.outs[0], _region.empty(shape)  # part of a tensor: a version of itself
+        if known.base is None or known.changed is None:
+            return None, None
+        return known.base, _permuted(known.changed, first.axes, node.ranks)
     if known.base is None or known.changed is None:
         return None, None
-    shape = values[node.outs[0]].shape
     return known.base, _region.of_boxes(shape, [*known.changed.boxes, node.updates])
+
+
+def is_view(node: Map) -> bool:
+    """Whether a map only renames the positions of one tensor."""
+    return (
+        len(node.operands) == 1
+        and node.flavour == "moved"
+        and node.ops == 0
+        and not node.coupled
+        and node.operands[0].within is None
+    )
+
+
+def _permuted(region: _region.Region, axes: _access.Axes, ranks: Shape) -> _region.Region:
+    return _region.of_boxes(ranks, [_access.push(b, axes, ranks) for b in region.boxes])

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from solbench.bound import _facts, _pins, _precision, _region, _sets
+from solbench.bound import _access, _facts, _pins, _precision, _region, _sets
 from solbench.bound._lifted import Alias, Facts, Lifted, Map, Reshape
 from solbench.bound._replay import call_node
 from solbench.bound._reps import CONST, Rep
@@ -265,7 +265,7 @@ def _place(item: Lifted, node: Node, result: LiftedGraph) -> None:
         result.facts[item.out] = _facts.of_reshape(item, result.values, result.facts)
         result.maker[item.out] = item
     else:
-        item = _resolved(item, result)
+        item = _narrowed(_resolved(item, result), result)
         for out, facts in _facts.of_map(item, result.values, result.facts).items():
             result.facts[out] = facts
             result.maker[out] = item
@@ -281,6 +281,30 @@ def _resolved(item: Map, result: LiftedGraph) -> Map:
     return replace(
         item, operands=tuple(replace(o, value=result.resolve(o.value)) for o in item.operands)
     )
+
+
+def _narrowed(item: Map, result: LiftedGraph) -> Map:
+    """A write of an updated part back into its tensor changes only what was updated in the part."""
+    if item.updates is None or len(item.operands) < 2 or item.operands[0].outside is None:
+        return item
+    whole, part = item.operands[:2]
+    known = result.facts.get(part.value)
+    view = result.maker.get(known.base) if known is not None and known.base is not None else None
+    if known is None or known.changed is None or not isinstance(view, Map):
+        return item
+    if not _facts.is_view(view) or view.operands[0].value != whole.value:
+        return item
+    axes, shape = view.operands[0].axes, result.values[whole.value].shape
+    everywhere = _access.pull(_region.full(view.ranks), axes, shape)
+    written = _region.of_boxes(shape, [item.updates])
+    if len(everywhere.boxes) != 1 or not _region.same(everywhere, written):
+        return item
+    changed = _access.pull(known.changed, axes, shape)
+    if len(changed.boxes) != 1:
+        return item
+    box = changed.boxes[0]
+    rest = tuple(replace(o, within=box) for o in item.operands[1:])
+    return replace(item, updates=box, operands=(replace(whole, outside=box), *rest))
 
 
 def _refine(value_id: int, result: LiftedGraph) -> None:

@@ -39,7 +39,7 @@ class Facts:
     scaled: tuple[str, tuple[Rep, ...]] | None = None
     """A value of this narrower class times a factor, with the factor's equal slices per dimension."""
     base: int | None = None
-    """Input of which this value is an updated version."""
+    """Input, or part of one, of which this value is an updated version."""
     changed: Region | None = None
     """Where it may differ from ``base``."""
 

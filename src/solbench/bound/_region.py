@@ -253,6 +253,19 @@ def unite(shape: Shape, regions: Sequence[Region]) -> Region:
     return Region(shape, tuple(boxes))
 
 
+def same(left: Region, right: Region) -> bool:
+    """Whether two regions of one box each are the same product of index sets."""
+    if len(left.boxes) != 1 or len(right.boxes) != 1:
+        return False
+    (a,), (b,) = left.boxes, right.boxes
+    if len(a.joints) != len(b.joints):
+        return False
+    return all(_sets.equal(x, y) for x, y in zip(a.sets, b.sets, strict=True)) and all(
+        x.dims == y.dims and np.array_equal(x.mask, y.mask)
+        for x, y in zip(a.joints, b.joints, strict=True)
+    )
+
+
 def _box_key(box: Box, skip: int) -> tuple[object, ...]:
     sets = tuple(_sets.key(s) if d != skip else () for d, s in enumerate(box.sets))
     return (sets, tuple((j.dims, id(j.mask)) for j in box.joints))

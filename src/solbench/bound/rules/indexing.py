@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from solbench.bound import _access
+from solbench.bound import _access, _pins
 from solbench.bound._access import Along, Axes, Axis, Fixed, Table
 from solbench.bound._lifted import Lifted, Map, Operand, Reshape
 from solbench.bound._sets import DENSE_LIMIT, Indices
@@ -49,13 +49,15 @@ def _rows(call: Call, argument: str, index: str, dim: int, ranks: Sequence[int])
     axes = tuple(picked if d == dim else Along(d) for d in range(len(shape)))
     index_axes = (Along(dim),) if call.shape(index) else ()
     operands = (call.operand(argument, axes), call.operand(index, index_axes))
-    return _gather_map(call, call.outputs[0], tuple(ranks), operands)
+    return _gather_map(call.outputs[0], tuple(ranks), operands)
 
 
-def _gather_map(call: Call, out: int, ranks: tuple[int, ...], operands: tuple[Operand, ...]) -> Map:
+def _gather_map(out: int, ranks: tuple[int, ...], operands: tuple[Operand, ...]) -> Map:
     """A gather: values move unchanged, so the index's own class must not widen theirs."""
-    del call
-    return Map((out,), (_access.identity(len(ranks)),), ranks, operands, flavour="picked", ops=0)
+    identity = _access.identity(len(ranks))
+    return Map(
+        (out,), (identity,), ranks, operands, flavour="picked", pin=_pins.keep, ops=0
+    )  # fmt: skip
 
 
 def _gather_dim(
@@ -73,7 +75,7 @@ def _gather_dim(
     picked: Axis = Fixed() if table is None else Table(dim, table.reshape(-1))
     axes = tuple(picked if d == dim else Along(d) for d in range(len(value.shape)))
     operands = (call.operand(value.id, axes), call.operand(flat_index, (Along(dim),)))
-    yield _gather_map(call, flat, flat_shape, operands)
+    yield _gather_map(flat, flat_shape, operands)
     yield Reshape(target, flat)
 
 
@@ -110,7 +112,7 @@ def _by_mask(call: Call, given: Sequence[tuple[int, Ref]]) -> Iterable[Lifted]:
     axes = tuple(Table(dim, chosen) if d == dim else Along(d) for d in range(len(merged)))
     whole = tuple(_access.Whole() for _ in call.shape(where))
     operands = (call.operand(flat, axes), call.operand(where, whole))
-    yield _gather_map(call, call.outputs[0], ranks, operands)
+    yield _gather_map(call.outputs[0], ranks, operands)
 
 
 def _points(call: Call, given: Sequence[tuple[int, Ref]]) -> Iterable[Lifted]:
@@ -137,7 +139,7 @@ def _points(call: Call, given: Sequence[tuple[int, Ref]]) -> Iterable[Lifted]:
     line = (*shape[:first], total, *shape[first + count :])
     axes = tuple(picked if d == first else Along(d) for d in range(len(merged)))
     chosen = call.temporary(line, call.value("self").dtype)
-    yield _gather_map(call, chosen, line, (call.operand(flat, axes),))
+    yield _gather_map(chosen, line, (call.operand(flat, axes),))
     result = call.temporary(ranks, call.value("self").dtype)
     yield Reshape(result, chosen)
     identity = _access.identity(len(ranks))
@@ -150,7 +152,7 @@ def _points(call: Call, given: Sequence[tuple[int, Ref]]) -> Iterable[Lifted]:
         for _, i in given
     ]
     operands = (call.operand(result, identity), *reads)
-    yield _gather_map(call, call.outputs[0], ranks, operands)
+    yield _gather_map(call.outputs[0], ranks, operands)
 
 
 def _shift(axis: Axis, by: int) -> Axis:
@@ -171,19 +173,19 @@ def gather(call: Call) -> Iterable[Lifted]:
     table = known_indices(call, where, shape[dim])
     if table is None or table.size > DENSE_LIMIT:
         axes: Axes = tuple(Fixed() if d == dim else Along(d) for d in range(len(shape)))
-        yield _gather_map(call, call.outputs[0], ranks, (call.operand("self", axes), read))
+        yield _gather_map(call.outputs[0], ranks, (call.operand("self", axes), read))
         return
     line = _line_table(table, dim)
     if line is not None:
         axes = tuple(Table(d, line) if d == dim else Along(d) for d in range(len(shape)))
-        yield _gather_map(call, call.outputs[0], ranks, (call.operand("self", axes), read))
+        yield _gather_map(call.outputs[0], ranks, (call.operand("self", axes), read))
         return
     places = list(np.indices(ranks, sparse=True))
     places[dim] = np.broadcast_to(table, ranks)
     flat = np.ravel_multi_index(tuple(np.broadcast_arrays(*places)), shape).reshape(-1)
     picked = call.temporary(ranks, call.value("self").dtype)
     yield from _into(flat_gather(call, "self", flat), call.outputs[0], picked)
-    yield _gather_map(call, call.outputs[0], ranks, (call.operand(picked, identity), read))
+    yield _gather_map(call.outputs[0], ranks, (call.operand(picked, identity), read))
 
 
 def _line_table(table: Indices, dim: int) -> Indices | None:

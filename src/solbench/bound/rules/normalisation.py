@@ -11,9 +11,8 @@ from solbench.bound.graph import ABSENT
 from solbench.bound.rules._base import Call, rule
 
 
-def _channel(call: Call, argument: str, count: int, dim: int = 1) -> Operand:
+def _channel(call: Call, argument: str, dim: int = 1) -> Operand:
     """A per-channel operand against ranks of which number ``dim`` is the channel."""
-    del count
     return call.operand(argument, (Along(dim),))
 
 
@@ -106,7 +105,7 @@ def over_groups(call: Call) -> Iterable[Lifted]:
     yield call.lines((2,), argument=grouped, out=scaled, ops=5)
     yield Reshape(back, scaled)
     axes = _access.identity(len(shape))
-    extras = tuple(_channel(call, a, len(shape)) for a in ("weight", "bias") if call.has(a))
+    extras = tuple(_channel(call, a) for a in ("weight", "bias") if call.has(a))
     yield Map(
         call.outputs[:1], (axes,), shape, (call.operand(back, axes), *extras), flavour="computed"
     )
@@ -127,7 +126,7 @@ def over_batch(call: Call) -> Iterable[Lifted]:
     training = training and "no_update" not in call.node.op
     dims = tuple(d for d in range(len(shape)) if d != 1)
     names = ["weight", "bias"] + ([] if training else ["running_mean", "running_var"])
-    extras = [_channel(call, a, len(shape)) for a in names if call.has(a)]
+    extras = [_channel(call, a) for a in names if call.has(a)]
     yield _normalised(call, "input", dims, extras, call.outputs[0], coupled=training)
     channels = shape[1:2]
     for position, out in enumerate(call.outputs[1:]):
@@ -140,7 +139,7 @@ def over_batch(call: Call) -> Iterable[Lifted]:
         else:
             operand = call.operand("input", _access.identity(len(shape)))
             old = [
-                _channel(call, a, len(shape))
+                _channel(call, a)
                 for a in ("running_mean", "running_var")[max(position - 2, 0) :][:1]
                 if position >= 2 and call.has(a) and call.args.get("momentum") not in (1, 1.0)
             ]
