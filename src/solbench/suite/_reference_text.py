@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from solbench import spec
 from solbench.errors import InputError
 from solbench.suite._draw import Drawn, Value
-from solbench.suite._form import Input, Problem
+from solbench.suite._form import Input, Problem, Scalar
 from solbench.suite._generator_text import generator_source, wants_shape
 from solbench.suite._source import ProblemSource
 
@@ -73,7 +73,7 @@ def _assignment(target: str, function: str, arguments: list[str]) -> Iterator[st
 def _arguments(problem: Problem, each: Input) -> list[str]:
     drawn = each.values
     if drawn.computed:
-        return [f'made["{name}"]' for name in drawn.inputs]
+        return [_made(problem, name) for name in drawn.inputs]
     parameters = [f"{key}={_value(problem, value)}" for key, value in drawn.parameters]
     if not wants_shape(drawn.function):
         return ["device", *parameters]
@@ -81,6 +81,11 @@ def _arguments(problem: Problem, each: Input) -> list[str]:
     shape = f"({sizes},)" if len(each.type.shape) == 1 else f"({sizes})"
     dtype = "torch." + spec.dtype_of(each.type.dtype).torch_name
     return [shape, dtype, "device", *parameters]
+
+
+def _made(problem: Problem, name: str) -> str:
+    """The entrypoint is given scalars together with the axes."""
+    return f'axes["{name}"]' if isinstance(problem.inputs.get(name), Scalar) else f'made["{name}"]'
 
 
 def _value(problem: Problem, value: Value) -> str:

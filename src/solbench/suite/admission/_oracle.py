@@ -9,21 +9,15 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_map
 
-_NARROW = frozenset(
-    {
-        torch.float32,
-        torch.float16,
-        torch.bfloat16,
-        torch.float8_e4m3fn,
-        torch.float8_e5m2,
-    }
-)
+_PRECISIONS = frozenset({torch.float32, torch.float16, torch.bfloat16})
+_NARROW = _PRECISIONS | {torch.float8_e4m3fn, torch.float8_e5m2}
 
 
 def run_float64(function: Callable[..., Any], inputs: Mapping[str, Any]) -> Any:
     """What ``function`` returns when every floating value, its casts included, is float64.
 
-    Packed four-bit inputs stay: the function takes them apart itself.
+    A cast to FP8 does round: there it is what the function is meant to do, not the precision it happens to
+    work in. Packed four-bit inputs stay: the function takes them apart itself.
     """
     wide = {name: _widened(value) for name, value in inputs.items()}
     with torch.no_grad(), Float64Mode():  # type: ignore[no-untyped-call]
@@ -47,7 +41,7 @@ class Float64Mode(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = dict(kwargs or {})
-        if kwargs.get("dtype") in _NARROW:
+        if kwargs.get("dtype") in _PRECISIONS:
             kwargs["dtype"] = torch.float64
         return tree_map(_widened, func(*args, **kwargs))
 

@@ -91,3 +91,19 @@ def padding_mask(shape: tuple[int, ...], dtype: torch.dtype, device: torch.devic
     size = shape[-1]
     length = torch.randint((size + 1) // 2, size + 1, (*shape[:-1], 1), device=device)
     return (torch.arange(size, device=device) < length).to(dtype)
+
+
+def tree_mask(shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> torch.Tensor:
+    """True where a tree's node (row) is, or descends from, another (column); parents have smaller numbers."""
+    *trees, nodes, _ = shape
+    place = torch.arange(nodes, device=device)
+    parent = (torch.rand(*trees, nodes, device=device) * place).long().clamp_min(0)
+    ancestors = torch.eye(nodes, dtype=torch.bool, device=device).expand(shape)
+    links = parent[..., :, None] == place
+    links[..., 0, :] = False
+    steps = links
+    for _ in range(nodes.bit_length()):
+        # Each round doubles the length of the paths that are known.
+        ancestors = ancestors | (steps.float() @ ancestors.float() > 0)
+        steps = steps.float() @ steps.float() > 0
+    return ancestors.to(dtype)
