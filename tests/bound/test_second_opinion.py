@@ -215,7 +215,7 @@ CASES = [
     ),
     Case(
         "causal_attention", "return F.scaled_dot_product_attention(q, k, v, is_causal=True)",
-        {name: ((2, 4, 64, 32), "bfloat16") for name in "qkv"},
+        dict.fromkeys("qkv", ((2, 4, 64, 32), "bfloat16")),
         {"o": ((2, 4, 64, 32), "bfloat16")},
         read=3 * 2 * 4 * 64 * 32 * BF16, write=2 * 4 * 64 * 32 * BF16,
         flops={"bf16": 2 * 2 * 8 * (64 * 65 // 2) * 32},
@@ -225,7 +225,7 @@ CASES = [
         "s = (q @ k.transpose(-1, -2)) * 0.125\n"
         "m = torch.triu(torch.ones(64, 64, dtype=torch.bool), diagonal=1)\n"
         "return torch.softmax(s.masked_fill(m, float('-inf')), -1) @ v",
-        {name: ((2, 4, 64, 32), "bfloat16") for name in "qkv"},
+        dict.fromkeys("qkv", ((2, 4, 64, 32), "bfloat16")),
         {"o": ((2, 4, 64, 32), "bfloat16")},
         read=3 * 2 * 4 * 64 * 32 * BF16, write=2 * 4 * 64 * 32 * BF16,
         flops={"bf16": 2 * 2 * 8 * (64 * 65 // 2) * 32},
