@@ -359,6 +359,10 @@ CASES = [
          (t(8, 4), t(2, 4), torch.tensor([1, 6])),
          # six old rows, two new ones
          read=6 * 16 + 2 * 16 + 16, write=8 * 16),
+    Case("a tensor fills rows", lambda x, v, i: x.index_fill(0, i, v),
+         (t(8, 4), t(1)[0], torch.tensor([0, 1])),
+         # six old rows, the value, two indices
+         read=6 * 16 + 4 + 16, write=8 * 16),
     Case("max pooling", lambda x: F.max_pool2d(x, 2), (t(1, 2, 4, 4),), read=128, write=32),
     Case("layer norm", lambda x, w, b: F.layer_norm(x, (8,), w, b), (t(4, 8), t(8), t(8)),
          read=(32 + 16) * 4, write=128),

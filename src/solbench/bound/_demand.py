@@ -125,6 +125,7 @@ def _visit_reshape(item: Reshape, lifted: LiftedGraph, result: Demanded) -> None
 def _visit_map(item: Map, step: Step, lifted: LiftedGraph, result: Demanded) -> None:
     regions = [_needed(o, lifted, result) for o in item.outs]
     naive = _naive_flops(item, lifted)
+    _want_deciders(item, lifted, result)
     if all(r.is_empty for r in regions):
         if naive:
             result.costs.append(StepCost(step, Work(0, ""), 0, naive))
@@ -157,6 +158,24 @@ def _visit_map(item: Map, step: Step, lifted: LiftedGraph, result: Demanded) -> 
         for pool in pools:
             others = [r for i, r in enumerate(reps) if i != index]
             result.want(operand.value, region, _pool_back(item, operand, pool, others, lifted))
+
+
+def _want_deciders(item: Map, lifted: LiftedGraph, result: Demanded) -> None:
+    """Masks and indices made from inputs: a kernel reads them also where they say that nothing is to do."""
+    deciding = [o for o in item.operands if _decides(o.value, lifted)]
+    if not deciding:
+        return
+    raw = [result.settle(o, lifted.values[o].shape) for o in item.outs]
+    if all(r.is_empty for r in raw):
+        return
+    space = _space(item, raw)
+    for operand in deciding:
+        shape = lifted.values[operand.value].shape
+        result.want(operand.value, _access.pull(_read(operand, space), operand.axes, shape))
+
+
+def _decides(value: int, lifted: LiftedGraph) -> bool:
+    return value not in lifted.graph.constants and lifted.content(value) is not None
 
 
 def _space(item: Map, regions: Sequence[Region]) -> Region:

@@ -24,6 +24,7 @@ def updated(
     sources: Sequence[Operand],
     *,
     accumulate: bool = False,
+    data_first: bool = True,
     base: str | int = "self",
     out: int | None = None,
 ) -> Map:
@@ -36,12 +37,15 @@ def updated(
     old = call.operand(base, axes, outside=None if accumulate else written)
     return Map(
         (target,), (axes,), ranks, (old, *sources), flavour="computed" if accumulate else "moved",
-        updates=written, pin=_update_pin(written, ranks) if not accumulate else None, ops=0,
+        updates=written, pin=None if accumulate else _update_pin(written, ranks, data_first), ops=0,
     )  # fmt: skip
 
 
-def _update_pin(written: Box | None, ranks: Shape) -> PinRule | None:
-    """Where the result is constant: old constants outside what was written, a constant source inside."""
+def _update_pin(written: Box | None, ranks: Shape, data_first: bool) -> PinRule | None:
+    """Where the result is constant: old constants outside what was written, a constant source inside.
+
+    ``data_first``: the first source is what is written, not an index.
+    """
     if written is None:
         return lambda pins: pins[0]
     rest = _region.full(ranks).subtract(written)
@@ -50,7 +54,7 @@ def _update_pin(written: Box | None, ranks: Shape) -> PinRule | None:
     outside = rest.boxes[0] if rest.boxes else None
 
     def combine(pins: Pins) -> Pin | None:
-        old, new = pins[0], pins[1] if len(pins) > 1 else None
+        old, new = pins[0], pins[1] if data_first and len(pins) > 1 else None
         if new is not None and new.free is None and not rest.is_full:
             if outside is None or old is None or old.value != new.value:
                 return Pin(new.value, outside)
@@ -151,7 +155,7 @@ def _accumulated(
 ) -> Iterable[Lifted]:
     """An update; where sources are summed, all of them are needed, also those that collide."""
     if added is None:
-        yield updated(call, written, sources)
+        yield updated(call, written, sources, data_first=call.has("source"))
         return
     whole = call.operand(added, tuple(_access.Whole() for _ in call.shape(added)), within=written)
     rest = [s for s in sources if s.value != whole.value]
@@ -263,7 +267,7 @@ def scatter(call: Call) -> Iterable[Lifted]:
         else:
             part = tuple(Fixed() if d == dim else Along(d) for d in range(len(shape)))
         sources.insert(0, call.operand("src", part, within=written))
-    yield updated(call, written, sources, accumulate=accumulate)
+    yield updated(call, written, sources, accumulate=accumulate, data_first=call.has("src"))
 
 
 def _scatter_known(call: Call, dim: int, table: Indices) -> Iterable[Lifted]:
