@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from solbench.bound import Bound, derive_bound
 from solbench.spec import Problem, Workload, input_layout
 from solbench.suite._export import build
@@ -12,11 +14,15 @@ HARDWARE = "h200"
 
 
 def bound_complete(source: ProblemSource) -> Answer:
-    """Two full workloads, a small and a middle one by size, have a T_SOL above zero."""
+    """Two full workloads, a small and a middle one by size, have a T_SOL above zero that reads every input.
+
+    The numbers have shown that outputs depend on each input; a bound that says otherwise is wrong.
+    """
     problem = build(source)
     chosen = _small_and_middle(problem)
     bounds = [_bound(problem, workload) for workload in chosen]
     problems = [_complaint(bound) for bound in bounds if not bound.t_sol_ms]
+    problems += [problem for bound in bounds for problem in _unread(bound)]
     known = [bound for bound in bounds if bound.t_sol_ms is not None]
     times = ", ".join(f"{(bound.t_sol_ms or 0) * 1e3:.3g} µs {bound.binding}" for bound in known)
     return unless(problems, times)
@@ -29,6 +35,12 @@ def bound_verified(source: ProblemSource) -> Answer:
     if bound.error is not None:
         return unless([_complaint(bound)])
     return passed() if bound.verified else undecided("the graph was not replayed")
+
+
+def _unread(bound: Bound) -> Iterator[str]:
+    for traffic in bound.demand.traffic if bound.demand else ():
+        if traffic.direction == "read" and traffic.declared_bytes and not traffic.bytes:
+            yield f"the bound does not read {traffic.tensor} ({traffic.reason})"
 
 
 def _small_and_middle(problem: Problem) -> tuple[Workload, Workload]:

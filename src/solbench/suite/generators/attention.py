@@ -10,8 +10,8 @@ def attention_parts(
 ) -> dict[str, torch.Tensor]:
     """Results of a split decode, float32.
 
-    ``partial`` (rows, parts, heads, channels) and ``lse`` (rows, parts, heads). A row has from one to all of its
-    parts; one that it lacks is zero with a log-sum-exp of minus infinity.
+    ``partial`` (rows, parts, heads, channels) and ``lse`` (rows, parts, heads). A row has from one to all of
+    its parts; one that it lacks is zero with a log-sum-exp of minus infinity.
     """
     used = torch.randint(1, parts + 1, (rows, 1, 1), device=device)
     absent = torch.arange(parts, device=device)[:, None] >= used
