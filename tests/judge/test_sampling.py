@@ -35,3 +35,13 @@ def test_the_slope_is_free_of_any_cost_per_run():
 
 def test_a_slope_is_never_negative():
     assert Slope().latency_ms({1: 2.0, 2: 0.9}, NO_FLOOR) == 0.0
+
+
+def test_a_time_that_calls_could_have_shared_is_in_doubt():
+    assert "8 inputs" in PerRun().doubt(8, 1.0, 0.01)
+    assert PerRun().doubt(1, 1.0, 0.1) == ""
+
+
+def test_a_time_near_the_floor_is_in_doubt():
+    assert "floor" in PerRun().doubt(1, 0.99, 0.1)
+    assert Slope().doubt(64, 0.01, 0.1) == ""

@@ -10,6 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from solbench.jail.walls import _libc
+
 _STABLE_ROUNDS = 20
 """A process that forks in a loop is stopped after a few rounds; this bounds them."""
 
@@ -140,6 +142,17 @@ def _has_ancestor(process: int, ancestor: int, known: dict[int, int]) -> bool:
         if process == ancestor:
             return True
     return False
+
+
+def stop_threads(pid: int) -> None:
+    """Send SIGSTOP to every thread by itself.
+
+    A signal to the process is taken by one thread, which then stops the others. The kernel prefers the main
+    thread, and while that one is in a system call that cannot be interrupted, the others would run on.
+    """
+    for thread in thread_ids(pid):
+        with contextlib.suppress(OSError):
+            _libc.syscall("tgkill", pid, thread, signal.SIGSTOP)
 
 
 def send(pid: int, number: int) -> None:

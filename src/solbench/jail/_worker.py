@@ -208,6 +208,7 @@ class JailedWorker:
             now = time.monotonic()
             if now >= resend:
                 self._signal(signal.SIGSTOP)
+                _processes.stop_threads(self.pid)
                 resend = now + _RESEND_S
             if _processes.all_stopped(self.pid):
                 return

@@ -49,6 +49,9 @@ PROBE_BYTES: Final = 64
 probability (1 - f) ** 64 in one call: half the time at one in a hundred, and every timed call is
 probed anew."""
 
+_SLOW_STOP_NS: Final = 2_000_000
+"""A worker stops within some ten microseconds; what takes longer than this counts as time of the call."""
+
 _WAIT_NS: Final = 20_000
 _WAIT_SHARE: Final = 0.02
 """A run that stood in line for a processor longer than this is not timed."""
@@ -166,14 +169,21 @@ class Probe:
 
 
 def _random_positions(layout: Layout, count: int) -> PositionArray:
-    """Offsets of output bytes, each equally likely, from the operating system's entropy."""
-    ends = np.cumsum([field.nbytes for field in layout.outputs])
-    if not len(ends) or not ends[-1]:
+    """Offsets of output bytes from the operating system's entropy: ``count`` that are each equally
+    likely, and as many from outputs that are each equally likely, however small."""
+    fields = [field for field in layout.outputs if field.nbytes]
+    if not fields:
         return np.zeros(0, dtype=np.int64)
-    ranks = np.random.default_rng().integers(0, ends[-1], count)
-    which = np.searchsorted(ends, ranks, side="right")
-    starts = np.array([field.offset + field.nbytes for field in layout.outputs]) - ends
-    positions: PositionArray = ranks + starts[which]
+    random = np.random.default_rng()
+    sizes = np.array([field.nbytes for field in fields])
+    starts = np.array([field.offset for field in fields])
+    which = np.concatenate(
+        [
+            random.choice(len(fields), count, p=sizes / sizes.sum()),
+            random.integers(0, len(fields), count),
+        ]
+    )
+    positions: PositionArray = starts[which] + random.integers(0, sizes[which])
     return positions
 
 
@@ -227,6 +237,9 @@ class CpuDevice:
 
     def _stop(self, worker: Worker) -> None:
         worker.freeze()
+        self._note_account(worker)
+
+    def _note_account(self, worker: Worker) -> None:
         self._held[worker.pid] = _settled_account(worker.pid)
 
     def ran_while_held(self, worker: Worker) -> str:
@@ -268,13 +281,16 @@ class CpuDevice:
         if reply.kind != "done":
             return Passage(reply, 0.0)
         at_done = probe.read()
-        stop_ns = time.perf_counter_ns()
-        self._stop(worker)
-        elapsed_ns = stop_ns - start_ns
+        acknowledged_ns = time.perf_counter_ns()
+        worker.freeze()
+        stopped_ns = time.perf_counter_ns()
+        self._note_account(worker)
+        elapsed_ns, lost_share = _elapsed(start_ns, acknowledged_ns, stopped_ns)
+        waited_ns = _waited_ns(worker.pid) - waited_ns
         return Passage(
             reply,
             elapsed_ns / 1e6,
-            _lost_share(_waited_ns(worker.pid) - waited_ns, elapsed_ns),
+            max(lost_share, _lost_share(waited_ns, elapsed_ns)),
             _late(at_done, probe.read()),
         )
 
@@ -329,6 +345,18 @@ def _waited_ns(pid: int) -> int:
 
 def _lost_share(waited_ns: int, elapsed_ns: int) -> float:
     return waited_ns / elapsed_ns if waited_ns > max(_WAIT_NS, _WAIT_SHARE * elapsed_ns) else 0.0
+
+
+def _elapsed(start_ns: int, acknowledged_ns: int, stopped_ns: int) -> tuple[int, float]:
+    """Time of a run, and the share of it that makes it count only where there is no better sample.
+
+    Threads that would not stop may have worked on: then the call was over when they stood still.
+    """
+    stopping_ns = stopped_ns - acknowledged_ns
+    if stopping_ns <= _SLOW_STOP_NS:
+        return acknowledged_ns - start_ns, 0.0
+    elapsed_ns = stopped_ns - start_ns
+    return elapsed_ns, stopping_ns / elapsed_ns
 
 
 def _late(at_done: list[ByteArray], frozen: list[ByteArray]) -> str:

@@ -273,7 +273,7 @@ class EvaluationRun:
             digests=self._digests(case),
             log=candidate.log_tail() if candidate else "",
             clock=self._judge.device.clock,
-            verified=self._judge.device.verified,
+            verified=self._judge.device.verified and not case.measurement.doubt,
         )
 
     def _flags(self) -> Iterator[Flag]:

@@ -43,6 +43,8 @@ class Measurement:
     """Share of the timer floor that was subtracted from each latency."""
     resolution_ms: float = 0.0
     """Share of the empty run's own spread: a time is not known better than this."""
+    doubt: str = ""
+    """Why the time is not verified, if it is not."""
     fallback_reference_ms: float = 0.0
     """Time of the reference in the judge's process; only set where it could not be timed in the
     jail."""
@@ -50,7 +52,8 @@ class Measurement:
     """Seeds used so far."""
 
     def flag_list(self) -> tuple[Flag, ...]:
-        own = tuple(Flag(id=name, evidence=evidence) for name, evidence in self.flags.items())
+        flags = {**self.flags, "unverified_time": self.doubt} if self.doubt else self.flags
+        own = tuple(Flag(id=name, evidence=evidence) for name, evidence in flags.items())
         return own + (self.failure.flags if self.failure else ())
 
 
@@ -89,6 +92,8 @@ class Bench:
                 return
             turn += 1
         _flag_noise(into, rule)
+        latency_ms = median_interval(series.counted).median
+        into.doubt = self.device.sampling.doubt(batch, latency_ms, into.floor_ms)
 
     def _warm_up(self, into: Measurement) -> int:
         """Poisoned and plain calls, checked but not counted. Returns how many calls a run holds."""

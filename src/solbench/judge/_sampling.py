@@ -11,6 +11,11 @@ if TYPE_CHECKING:
     from solbench.judge._floor import TimerFloor
 
 
+_FLOORS_CLEAR = 10
+"""The floor is what the shim costs, and a submission can put itself in the shim's place: what it can win
+so is then below a tenth."""
+
+
 class Sampling(Protocol):
     """How many calls a run holds, which runs make a sample, and what the sample is."""
 
@@ -22,6 +27,10 @@ class Sampling(Protocol):
 
     def latency_ms(self, runs: Mapping[int, float], floor: TimerFloor) -> float:
         """Latency of one call. ``runs``: calls of a run → its time in ms over its calls."""
+
+    def doubt(self, batch: int, latency_ms: float, floor_ms: float) -> str:
+        """Why a submission could have shortened a latency without doing its work faster; empty if
+        it could not. Such a time is not verified."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +55,16 @@ class PerRun:
         ((count, per_call_ms),) = runs.items()
         return floor.latency_ms(per_call_ms, count)
 
+    def doubt(self, batch: int, latency_ms: float, floor_ms: float) -> str:
+        if batch > 1:
+            return f"{batch} inputs lie ready at once in so short a run: calls could share work"
+        if latency_ms < _FLOORS_CLEAR * floor_ms:
+            return (
+                f"{latency_ms:.3g} ms is not far above the timer's floor of {floor_ms:.3g} ms, "
+                "which native code could avoid"
+            )
+        return ""
+
 
 @dataclass(frozen=True, slots=True)
 class Slope:
@@ -64,6 +83,9 @@ class Slope:
     def latency_ms(self, runs: Mapping[int, float], floor: TimerFloor) -> float:
         short, long = sorted(runs)
         return max(0.0, (runs[long] * long - runs[short] * short) / (long - short))
+
+    def doubt(self, batch: int, latency_ms: float, floor_ms: float) -> str:
+        return ""
 
 
 def _calls_for(least_ms: float, latency_ms: float, slots: int) -> int:

@@ -99,3 +99,21 @@ STATISTIC = problem(
 """A large output that is cheap beside a tiny one that is dear."""
 
 STATISTIC_HONEST = f"import torch\ndef run(x, y, s_out):\n    torch.add(x, 1.0, out=y)\n{_DEAR}    s_out.copy_(s)\n"
+
+CHAIN = problem(
+    "chain",
+    "import torch\n\n\ndef run(x):\n    for _ in range(40):\n        x = torch.sin(x) * 1.5\n    return x\n",
+    {"x": (["n"], "float32")},
+    {"y": (["n"], "float32")},
+    [{"n": 256}],
+    tolerance={"max_atol": 1e-2, "max_rtol": 1e-2, "required_matched_ratio": 0.99},
+)
+"""Eighty small calls of the library: nearly all of the time is what a call costs."""
+
+CHAIN_HONEST = (
+    "import torch\n"
+    "def run(x, y):\n"
+    "    y.copy_(x)\n"
+    "    for _ in range(40):\n"
+    "        y.sin_().mul_(1.5)\n"
+)

@@ -10,7 +10,7 @@ Page = sys.modules["solbench.jail.worker"].Page
 plain = Page.next_command
 def next_command(self, last, looks):
     if looks > 1_000_000:  # armed: the next command is the timed call
-        for _ in range(300):
+        for _ in range(1000):
             pass  # the judge must have seen this acknowledgement first
         self.fields[9] = 0
         self.fields[8] = last + 1

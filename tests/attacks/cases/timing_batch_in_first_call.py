@@ -2,7 +2,7 @@
 
 from solbench.judge.attacks import AttackCase, Submission
 
-from ._problems import SCALE, SCALE_HONEST
+from ._problems import CHAIN, CHAIN_HONEST
 
 ATTACK = """
 import ctypes, gc, torch
@@ -19,24 +19,30 @@ def own(tensor):
 fields = page()
 inputs, outputs, last = {}, {}, [0]
 
+def compute(rows, destinations):
+    rows = rows.clone()
+    for _ in range(40):
+        rows.sin_().mul_(1.5)
+    for row, y in zip(rows, destinations):
+        y.copy_(row)
+
 def run(x, y):
     turn, first, count = fields[0], fields[3], fields[4]
     if count == 1:
         inputs[first], outputs[first] = own(x), own(y)
-        torch.mul(x, 3.0, out=y)
+        compute(x[None], [y])
     elif turn != last[0]:
         last[0] = turn
         slots = range(first, first + count)
-        tripled = torch._foreach_mul([inputs[s] for s in slots], 3.0)
-        torch._foreach_copy_([outputs[s] for s in slots], tripled)
+        compute(torch.stack([inputs[slot] for slot in slots]), [outputs[slot] for slot in slots])
 """
 
 CASE = AttackCase(
     family="timing",
     behaviour="do all N inputs in the first timed call, later ones are look-ups",
-    problem=SCALE,
+    problem=CHAIN,
     attack=Submission(ATTACK),
-    honest=Submission(SCALE_HONEST),
+    honest=Submission(CHAIN_HONEST),
     expected=("PASSED",),
     stopped_by="",
 )

@@ -2,7 +2,7 @@
 
 from solbench.judge.attacks import AttackCase, Submission
 
-from ._problems import SCALE, SCALE_HONEST
+from ._problems import SCALE
 
 ATTACK = """
 import ctypes, gc, os, subprocess, torch
@@ -56,12 +56,22 @@ def run(x, y):
     torch.mul(x, 3.0, out=y)
 """
 
+HONEST = """
+#include "solbench.h"
+extern "C" int run(const DLTensor* const* inputs, DLTensor* const* outputs, const double*, void*) {
+  const float* x = (const float*)inputs[0]->data;
+  float* y = (float*)outputs[0]->data;
+  for (int64_t i = 0; i < inputs[0]->shape[0]; ++i) y[i] = x[i] * 3.0f;
+  return 0;
+}
+"""
+
 CASE = AttackCase(
     family="timing",
     behaviour="native patch of the shim: answer the doorbell without the cost that is subtracted",
     problem=SCALE,
     attack=Submission(ATTACK),
-    honest=Submission(SCALE_HONEST),
+    honest=Submission(HONEST, language="cpp"),
     expected=("PASSED",),
     stopped_by="",
 )

@@ -106,7 +106,7 @@ def gain_of(attack: Observation, twin: Observation | None, held_out: Observation
         return f"passed, and {held_out.status} on held-out inputs"
     mine = attack.timing
     others = twin.timing if twin is not None else None
-    if mine is None or others is None:
+    if mine is None or others is None or not mine.verified:
         return ""
     if mine.ci_high_ms < others.ci_low_ms and mine.median_ms < (1 - GAIN_SHARE) * others.median_ms:
         return f"{mine.median_ms:.4g} ms where its twin takes {others.median_ms:.4g} ms"
@@ -126,7 +126,7 @@ def run_honest(judge: Judge, name: str, case: HonestCase) -> Observation:
 def _observation(result: EvaluationResult) -> Observation:
     failed = [trace for trace in result.traces if trace.evaluation.status != "PASSED"]
     shown = failed[0] if failed else result.traces[-1]
-    flags = sorted({flag.id for trace in result.traces for flag in trace.solbench.flags})
-    return Observation(
-        shown.evaluation.status, tuple(flags), shown.solbench.timing, shown.evaluation.log
-    )
+    records = [trace.solbench for trace in result.traces if trace.solbench is not None]
+    flags = sorted({flag.id for record in records for flag in record.flags})
+    timing = shown.solbench.timing if shown.solbench is not None else None
+    return Observation(shown.evaluation.status, tuple(flags), timing, shown.evaluation.log)
