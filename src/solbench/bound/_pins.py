@@ -19,8 +19,6 @@ from solbench.bound._region import Box, Joint, Shape
 from solbench.bound._sets import DENSE_LIMIT
 
 Pins = Sequence[Pin | None]
-SMALL_MASK = 1 << 22
-"""Largest mask that is made just to describe where zeros are."""
 
 
 def keep(pins: Pins) -> Pin | None:
@@ -123,19 +121,21 @@ def zero_within(part: Box | None, shape: Shape) -> PinRule:
 
 
 def of_pieces(parts: Sequence[Box | None], shape: Shape) -> PinRule:
-    """A concatenation: operand ``i`` fills ``parts[i]`` (``None``: everything); its zeros stay zeros."""
+    """A concatenation: operand ``i`` fills ``parts[i]`` (``None``: everything); its constants stay."""
 
     def combine(pins: Pins) -> Pin | None:
-        if not any(p is not None and p.value == 0 for p in pins):
+        values = {p.value for p in pins if p is not None}
+        if not values:
             return None
+        value = min(values)  # a mask says more than padding does
         free: list[Box | None] = []
         for pin, part in zip(pins, parts, strict=True):
             own = part if part is not None else _region.full_box(shape)
-            if pin is None or pin.value != 0:
+            if pin is None or pin.value != value:
                 free.append(own)
             elif pin.free is not None:
                 free.append(_region.intersect_boxes(pin.free, own, shape))
-        return of_region(0.0, _region.of_boxes(shape, free))
+        return of_region(value, _region.of_boxes(shape, free))
 
     return combine
 
@@ -148,12 +148,23 @@ def of_region(value: float, region: _region.Region) -> Pin | None:
         return None
     if len(region.boxes) == 1:
         return Pin(value, region.boxes[0])
-    if prod(region.shape) > SMALL_MASK:
+    dims = tuple(d for d in range(len(region.shape)) if _matters(region, d))
+    sizes = [region.shape[d] for d in dims]
+    if prod(sizes) > DENSE_LIMIT:
         return None
-    dims = tuple(range(len(region.shape)))
-    masks = [_region.membership(b, dims, region.shape) for b in region.boxes]
-    mask = np.logical_or.reduce([np.broadcast_to(m, region.shape) for m in masks])
-    return Pin(value, box_of_mask(mask))
+    mask = np.zeros(sizes, dtype=np.bool_)
+    for box in region.boxes:
+        mask |= _region.membership(box, dims, region.shape)
+    everything = [range(n) for n in region.shape]
+    return Pin(value, _region.make_box(everything, [Joint(dims, mask)], region.shape))
+
+
+def _matters(region: _region.Region, dim: int) -> bool:
+    """Whether some box restricts a dimension."""
+    return any(
+        len(b.sets[dim]) != region.shape[dim] or any(dim in j.dims for j in b.joints)
+        for b in region.boxes
+    )
 
 
 def to_space(pin: Pin | None, axes: Axes, ranks: Shape) -> Pin | None:
