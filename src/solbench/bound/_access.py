@@ -93,9 +93,14 @@ def lift(region: Region, axes: Axes, ranks: Shape) -> Region:
         sets: list[IndexSet] = [range(n) for n in ranks]
         for dim, rank in order.items():
             sets[rank] = box.sets[dim]
-        joints = tuple(Joint(tuple(order[d] for d in j.dims), j.mask) for j in box.joints)
-        boxes.append(Box(tuple(sets), joints))
-    return Region(ranks, tuple(boxes))
+        # a reduced dimension that was kept has size 1, and no rank
+        slim = [
+            _region.without_ones(j) if any(d not in order for d in j.dims) else j
+            for j in box.joints
+        ]
+        joints = [Joint(tuple(order[d] for d in j.dims), j.mask) for j in slim]
+        boxes.append(_region.make_box(sets, joints, ranks) if joints else Box(tuple(sets)))
+    return Region(ranks, tuple(b for b in boxes if b is not None))
 
 
 def pull(region: Region, axes: Axes, shape: Shape) -> Region:

@@ -143,6 +143,12 @@ def _spread(joint: Joint, dims: tuple[int, ...], shape: Shape) -> Mask:
     return mask.reshape([shape[d] if d in joint.dims else 1 for d in dims])
 
 
+def without_ones(joint: Joint) -> Joint:
+    """The same mask without its dimensions of size 1."""
+    dims = tuple(d for d, n in zip(joint.dims, joint.mask.shape, strict=True) if n != 1)
+    return Joint(dims, joint.mask.reshape([n for n in joint.mask.shape if n != 1]))
+
+
 def intersect_boxes(left: Box, right: Box, shape: Shape) -> Box | None:
     sets = [_sets.intersect(a, b) for a, b in zip(left.sets, right.sets, strict=True)]
     if any(len(s) == 0 for s in sets):

@@ -59,7 +59,7 @@ def through_box(box: Box, source: Shape, target: Shape) -> list[Box | None]:
             sets[theirs[0]] = box.sets[mine[0]]
         else:
             pending.append((mine, theirs))
-    for joint in map(_without_ones, box.joints):
+    for joint in map(_region.without_ones, box.joints):
         involved = [g for g in pending if set(g[0]) & set(joint.dims)]
         if involved:
             pending = [g for g in pending if g not in involved]
@@ -78,12 +78,6 @@ def through_box(box: Box, source: Shape, target: Shape) -> list[Box | None]:
                 sets[dim] = indices
         result.append(_region.make_box(sets, joints, target))
     return result
-
-
-def _without_ones(joint: Joint) -> Joint:
-    """Dimensions of size 1 belong to no group."""
-    dims = tuple(d for d, n in zip(joint.dims, joint.mask.shape, strict=True) if n != 1)
-    return Joint(dims, joint.mask.reshape([n for n in joint.mask.shape if n != 1]))
 
 
 def _through_joint(
