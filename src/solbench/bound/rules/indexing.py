@@ -6,9 +6,10 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from solbench.bound import _access, _pins
-from solbench.bound._access import Along, Axes, Axis, Fixed, Table
+from solbench.bound import _access, _pins, _sets
+from solbench.bound._access import Along, Axes, Axis, Fixed, Table, Whole
 from solbench.bound._lifted import Lifted, Map, Operand, Reshape
+from solbench.bound._region import Box
 from solbench.bound._sets import DENSE_LIMIT, Indices
 from solbench.bound.graph import Ref
 from solbench.bound.rules._base import Call, MissingRule, rule
@@ -61,7 +62,7 @@ def _gather_map(out: int, ranks: tuple[int, ...], operands: tuple[Operand, ...])
 
 
 def _gather_dim(
-    call: Call, argument: str, index: Ref, dim: int, *, out: int | None = None
+    call: Call, argument: str | Ref, index: Ref, dim: int, *, out: int | None = None
 ) -> Iterable[Lifted]:
     """An index tensor of any shape in place of dimension ``dim``; its dimensions are flattened first."""
     value, where = call.value(argument), call.value(index)
@@ -171,8 +172,9 @@ def gather(call: Call) -> Iterable[Lifted]:
     ranks = call.shape(0)
     read = call.operand(where, _access.broadcast(call.shape(where), ranks))
     table = known_indices(call, where, shape[dim])
-    if table is None or table.size > DENSE_LIMIT:
-        axes: Axes = tuple(Fixed() if d == dim else Along(d) for d in range(len(shape)))
+    if table is None or call.value("self").numel > DENSE_LIMIT:
+        some = _some_of_line(call, dim)
+        axes: Axes = tuple(some if d == dim else Along(d) for d in range(len(shape)))
         yield _gather_map(call.outputs[0], ranks, (call.operand("self", axes), read))
         return
     line = _line_table(table, dim)
@@ -186,6 +188,13 @@ def gather(call: Call) -> Iterable[Lifted]:
     picked = call.temporary(ranks, call.value("self").dtype)
     yield from _into(flat_gather(call, "self", flat), call.outputs[0], picked)
     yield _gather_map(call.outputs[0], ranks, (call.operand(picked, identity), read))
+
+
+def _some_of_line(call: Call, dim: int) -> Axis:
+    """One element along ``dim``, the least; where it takes the whole line to make one (softmax), the line."""
+    maker = call.maker.get(call.id("self"))
+    coupled = isinstance(maker, Map) and dim in maker.coupled
+    return Whole() if coupled else Fixed()
 
 
 def _line_table(table: Indices, dim: int) -> Indices | None:
@@ -206,8 +215,7 @@ def take(call: Call) -> Iterable[Lifted]:
     where = call.args["index"]
     flat = call.temporary((call.value("self").numel,), call.value("self").dtype)
     yield Reshape(flat, call.id("self"))
-    call.node.args["__flat"] = Ref(flat)
-    yield from _gather_dim(call, "__flat", where, 0)
+    yield from _gather_dim(call, Ref(flat), where, 0)
 
 
 @rule("aten.nll_loss_forward", "aten.nll_loss2d_forward", "aten.nll_loss_nd", "aten.nll_loss")
@@ -217,21 +225,32 @@ def picked_loss(call: Call) -> Iterable[Lifted]:
     dim = min(1, len(shape) - 1)
     table = known_indices(call, "target", shape[dim])
     axes: list[Axis] = [Along(d if d < dim else d - 1) for d in range(len(shape))]
-    axes[dim] = Fixed()
+    axes[dim] = _some_of_line(call, dim)
+    picked: Axis = Fixed()
+    counted = None
     if table is not None and table.ndim == 1 and dim == 1:
-        axes[dim] = Table(0, table)
-    operands = [
-        call.operand("self", tuple(axes)),
-        call.operand("target", _access.identity(len(target))),
-    ]
+        picked = Table(0, table)
+        if call.value("self").numel <= DENSE_LIMIT:
+            axes[dim] = picked
+        counted = _counted(call)
+    operands = [call.operand("target", _access.identity(len(target)))]
     if call.has("weight"):
-        operands.append(call.operand("weight", (Fixed(),)))
+        operands.insert(0, call.operand("weight", (picked,), within=counted))
+    operands.insert(0, call.operand("self", tuple(axes), within=counted))
     whole = call.shape(0) == target
     for out in call.outputs[:1]:
         out_axes = _access.identity(len(target)) if whole else ()
         yield Map((out,), (out_axes,), target, tuple(operands), flavour="computed")
     for out in list(call.node.results())[1:]:
         yield Map((out,), ((),), target, tuple(operands[1:]), flavour="computed")
+
+
+def _counted(call: Call) -> Box | None:
+    """Rows whose target is not the one to ignore."""
+    content = call.known("target")
+    assert content is not None
+    rows = _sets.from_mask((content != int(call.args.get("ignore_index", -100))).cpu().numpy())
+    return Box((rows,))
 
 
 @rule("aten.nll_loss_backward", "aten.nll_loss2d_backward")

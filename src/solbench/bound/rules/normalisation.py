@@ -64,7 +64,15 @@ def over_last(call: Call) -> Iterable[Lifted]:
     count = len(call.shape("input"))
     dims = range(count - len(call.args["normalized_shape"]), count)
     extras = [_trailing(call, a, count) for a in ("weight", "bias") if call.has(a)]
-    yield _normalised(call, "input", dims, extras, call.outputs[0])
+    out = call.outputs[0]
+    if not extras:
+        yield _normalised(call, "input", dims, (), out)
+    else:  # apart: part of a line needs all of the input, but its own weights only
+        scaled = call.temporary(call.shape("input"), call.values[out].dtype)
+        yield _normalised(call, "input", dims, (), scaled)
+        axes = _access.identity(count)
+        operands = (call.operand(scaled, axes), *extras)
+        yield Map((out,), (axes,), call.shape("input"), operands, flavour="computed", ops=2)
     yield from _statistics(call, "input", dims, call.outputs[1:])
 
 
