@@ -139,6 +139,9 @@ class FakeDevice:
     def readings(self) -> dict[str, float]:
         return {}
 
+    def notes(self, worker: Any) -> dict[str, str]:
+        return {}
+
     def close(self) -> None: ...
 
 

@@ -132,7 +132,10 @@ class Device(Protocol):
         that is no use."""
 
     def readings(self) -> dict[str, float]:
-        """Clocks, temperature and power, where they can be read."""
+        """Clocks, temperature and power, where they can be read; else empty."""
+
+    def notes(self, worker: Worker) -> dict[str, str]:
+        """What was seen of how a worker runs: flag id → evidence."""
 
     def close(self) -> None: ...
 

@@ -92,6 +92,10 @@ class CpuArena:
         self._outputs = [
             _Mapped("outputs", layout.output_bytes, _OUTPUT_SEALS) for _ in range(layout.slots)
         ]
+        # Not torch's own generator, whose first seed everyone knows.
+        self._noise = torch.Generator().manual_seed(
+            int.from_bytes(os.urandom(8), "little", signed=True)
+        )
         self._guards = [
             (start, end, _random_bytes(end - start)) for start, end in guard_ranges(layout)
         ]
@@ -120,7 +124,7 @@ class CpuArena:
             if pattern == "zeros":
                 piece.zero_()
             else:
-                piece.random_(0, 256)
+                piece.random_(0, 256, generator=self._noise)
         for start, end, guard in self._guards:
             buffer[start:end] = guard
 
@@ -295,6 +299,9 @@ class CpuDevice:
         )
 
     def readings(self) -> dict[str, float]:
+        return {}
+
+    def notes(self, worker: Worker) -> dict[str, str]:
         return {}
 
     def close(self) -> None:

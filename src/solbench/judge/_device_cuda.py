@@ -222,7 +222,11 @@ class CudaDevice:
         start_ns = time.perf_counter_ns()
         cuda_driver.stream_write_value(stream, arena.control_address, RELEASED)
         reply = worker.wait(sequence, timeout_s)
-        return Passage(reply, (reply.seen_ns - start_ns) / 1e6)
+        return Passage(reply, (reply.seen_ns - start_ns) / 1e6, lost_share=self._slowed_down())
+
+    def _slowed_down(self) -> float:
+        """1 while the card is slowed down by heat or by its board: the sample is then dropped."""
+        return float(self._monitor is not None and not self._monitor.read().usable)
 
     def _release_singly(self, worker: Worker, run: Run, timeout_s: float) -> Passage:
         start_ns = time.perf_counter_ns()
@@ -244,6 +248,14 @@ class CudaDevice:
             "power_w": reading.power_w,
             "slowdown": float(not reading.usable),
             "power_capped": float(reading.power_capped),
+        }
+
+    def notes(self, worker: Worker) -> dict[str, str]:
+        if worker.pid not in self._synchronising:
+            return {}
+        return {
+            "synchronises": "a call waits for the device, so calls cannot be queued behind the judge's "
+            "release; they were started by the host, and its launches are in the time"
         }
 
     def close(self) -> None:

@@ -272,7 +272,9 @@ class EvaluationRun:
             flags=(*case.measurement.flag_list(), *self._flags()),
             digests=self._digests(case),
             log=candidate.log_tail() if candidate else "",
-            clock=self._judge.device.clock,
+            clock="single"
+            if "synchronises" in case.measurement.flags
+            else self._judge.device.clock,
             verified=self._judge.device.verified and not case.measurement.doubt,
         )
 

@@ -48,6 +48,8 @@ class Measurement:
     fallback_reference_ms: float = 0.0
     """Time of the reference in the judge's process; only set where it could not be timed in the
     jail."""
+    readings: list[dict[str, float]] = field(default_factory=list)
+    """Clocks, temperature and power after each timed run, where the device tells them."""
     calls: int = 0
     """Seeds used so far."""
 
@@ -92,6 +94,8 @@ class Bench:
                 return
             turn += 1
         _flag_noise(into, rule)
+        if self.candidate.worker is not None:
+            into.flags.update(self.device.notes(self.candidate.worker))
         latency_ms = median_interval(series.counted).median
         into.doubt = self.device.sampling.doubt(batch, latency_ms, into.floor_ms)
 
@@ -130,6 +134,7 @@ class Bench:
         lengths = sampling.lengths(batch)
         for count in lengths:
             outcomes = self._round(into, count, turn, self.poison, with_reference)
+            into.readings.append(self.device.readings())
             candidate, reference = outcomes["candidate"], outcomes.get("reference")
             for gate in candidate.gates:
                 into.gate = _worse(into.gate, gate)

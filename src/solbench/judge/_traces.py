@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import statistics
+import unicodedata
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
@@ -30,6 +32,8 @@ from solbench.spec import (
 )
 
 _CLOCK_TICK_MS = 1e-6
+_OBEYED = frozenset({"Cc", "Cf", "Cs"})
+"""Unicode's control, format and surrogate characters."""
 PROVISIONAL_BASELINE = "provisional: reference"
 
 
@@ -110,10 +114,21 @@ def _record(result: WorkloadResult, score: ScoreResult) -> SolBenchRecord:
         digests=result.digests,
         jail=jail_record(result.walls),
         bound=result.bound.record(),
+        readings=_extent(measured.readings) if measured else None,
         failure=_where(_gate(result)) if failure else None,
         phase=failure.phase if failure else "run",
         version=solbench_version(),
     )
+
+
+def _extent(readings: Sequence[Mapping[str, float]]) -> dict[str, dict[str, float]] | None:
+    """Least, median and greatest of each reading; ``None`` where the device tells nothing."""
+    names = {name for reading in readings for name in reading}
+    return {
+        name: {"min": min(values), "median": statistics.median(values), "max": max(values)}
+        for name in sorted(names)
+        if (values := [reading[name] for reading in readings if name in reading])
+    } or None
 
 
 def jail_record(walls: Walls) -> dict[str, Any]:
@@ -210,8 +225,19 @@ def _where(gate: GateResult | None) -> dict[str, Any] | None:
 
 def _log(result: WorkloadResult) -> str:
     if result.failure is None:
-        return result.log
-    return f"{result.failure.reason}\n{result.log}".rstrip()
+        return printable(result.log)
+    return printable(f"{result.failure.reason}\n{result.log}".rstrip())
+
+
+def printable(text: str) -> str:
+    """Text of a submission without what a terminal would obey: escapes, and marks that turn the direction of
+    writing round. Lines and tabs stay."""
+    return "".join(
+        char
+        if char in "\n\t" or unicodedata.category(char) not in _OBEYED
+        else "\N{REPLACEMENT CHARACTER}"
+        for char in text
+    )
 
 
 def _finite(value: float) -> float | None:

@@ -117,6 +117,9 @@ class SolBenchRecord(_Exchanged):
     """Which layers stood: name → true, or why not."""
     bound: dict[str, Any] | None
     """The bound's terms, as ``solbench bound --json`` prints them."""
+    readings: dict[str, dict[str, float]] | None = None
+    """What the device said of itself while it was timed: name (``sm_clock_mhz``, ``power_w``, …) →
+    ``min``, ``median``, ``max``."""
     failure: dict[str, Any] | None = None
     """Where an output is wrong: output, index, expected, got, share of elements off, worst errors."""
     phase: str = "run"
