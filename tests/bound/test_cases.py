@@ -238,9 +238,10 @@ CASES = [
          read=(32 + 64) * 4, write=32 * 4, flops={"fp32": 3 * 2 * 4 * 8 * 8}),
     Case("linear backward", backward_of_linear, (t(4, 8), t(8, 16), t(4, 16)),
          read=(32 + 128 + 64) * 4, write=(32 + 128) * 4, flops={"fp32": 2 * 2 * 4 * 8 * 16}),
-    Case("lower triangle of constants", lambda x: torch.ones(8, 8).tril() @ x, (t(8, 4),),
-         # 1 + 2 + … + 8 = 36 products for each of 4 columns; the ones are held by any format
-         read=128, write=128, flops={"fp32": 2 * 36 * 4}),
+    Case("lower triangle of ones is a running sum", lambda x: torch.ones(8, 8).tril() @ x,
+         (t(8, 4),), read=128, write=128, flops={}),  # nothing is multiplied: a scan only adds
+    Case("lower triangle of constants", lambda x: torch.full((8, 8), 0.5).tril() @ x, (t(8, 4),),
+         read=128, write=128, flops={"fp32": 2 * 36 * 4}),  # 8·9/2 = 36 of 64
     Case("a diagonal scales and sums nothing", lambda d, x: torch.diag(d) @ x, (t(8), t(8, 4)),
          read=32 + 128, write=128),
     Case("identity from constants", lambda x: torch.eye(8) @ x, (t(8, 4),), read=128, write=128),

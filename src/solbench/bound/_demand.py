@@ -139,6 +139,8 @@ def _visit_map(item: Map, step: Step, lifted: LiftedGraph, result: Demanded) -> 
     if item.contracts:
         space = _contraction.live(item, space, lifted.facts)
         work = _contraction.work(item, space, pools, lifted.values, lifted.facts)
+        if any(_selects(o.value, lifted) for o in item.operands[:2]):
+            work = Work(0, work.precision)
     vector = space.count() * item.ops if item.ops else 0
     result.costs.append(StepCost(step, work, vector, naive))
     space = _gated(item, space, lifted)
@@ -172,6 +174,11 @@ def _want_deciders(item: Map, lifted: LiftedGraph, result: Demanded) -> None:
     for operand in deciding:
         shape = lifted.values[operand.value].shape
         result.want(operand.value, _access.pull(_read(operand, space), operand.axes, shape))
+
+
+def _selects(value: int, lifted: LiftedGraph) -> bool:
+    """Whether a factor is known to hold zeros and ones only: it chooses what is summed, nothing is multiplied."""
+    return lifted.facts[value].precision == "bit" and lifted.structure(value) is not None
 
 
 def _decides(value: int, lifted: LiftedGraph) -> bool:
