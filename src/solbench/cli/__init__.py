@@ -6,6 +6,7 @@ Commands import what they need when they run, so that ``solbench --help`` is qui
 from __future__ import annotations
 
 from solbench.cli import (  # noqa: F401 - commands register themselves when imported
+    attacks,
     bound,
     calibrate,
     check,

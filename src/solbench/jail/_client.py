@@ -40,7 +40,7 @@ _PASSED_ON = (
 )  # fmt: skip
 _BOOTSTRAP = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
-    "from solbench.jail.zygote import main; main(int(sys.argv[2]), int(sys.argv[3]), sys.argv[4])"
+    "from solbench.jail.zygote import main; main(int(sys.argv[2]), int(sys.argv[3]), *sys.argv[4:])"
 )
 
 
@@ -63,12 +63,13 @@ def import_path() -> list[str]:
 class _Process:
     """One zygote process and the channel to it."""
 
-    def __init__(self, base: Path) -> None:
+    def __init__(self, base: Path, leave_out: Sequence[str]) -> None:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.channel = ours
         self.log_path = base / "zygote.log"
         base.mkdir(mode=0o700, exist_ok=True)
-        arguments = (json.dumps(import_path()), str(theirs.fileno()), str(os.getpid()), str(base))
+        channel, judge = str(theirs.fileno()), str(os.getpid())
+        arguments = (json.dumps(import_path()), channel, judge, str(base), *leave_out)
         with self.log_path.open("wb") as log:
             self.popen = subprocess.Popen(
                 [sys.executable, "-I", "-B", "-c", _BOOTSTRAP, *arguments],
@@ -113,12 +114,13 @@ class _Process:
 class ZygoteClient:
     """Spawns workers from a warm process; starts that process anew if it died. Thread-safe."""
 
-    def __init__(self) -> None:
+    def __init__(self, leave_out: Sequence[str] = ()) -> None:
+        self._leave_out = leave_out
         self._base = Path(tempfile.mkdtemp(prefix="solbench-jail-"))
         self._numbers = itertools.count()
         self._lock = threading.RLock()
         self._workers: list[JailedWorker] = []
-        self._process = _Process(self._base)
+        self._process = _Process(self._base, self._leave_out)
         self._base_filters = _processes.thread_status(os.getpid(), os.getpid()).seccomp_filters
         self._closed = False
 
@@ -159,7 +161,7 @@ class ZygoteClient:
             worker.kill()
         self._workers.clear()
         self._process.close()
-        self._process = _Process(self._base)
+        self._process = _Process(self._base, self._leave_out)
 
     def _spawn(self, plan: WorkerPlan, buffers: Sequence[Sequence[SlotBuffers]]) -> JailedWorker:
         scratch = self._base / f"worker-{next(self._numbers)}"
@@ -257,9 +259,12 @@ class ZygoteClient:
             shutil.rmtree(self._base, ignore_errors=True)
 
 
-def start_zygote() -> ZygoteClient:
-    """Start a zygote; it imports torch while the caller goes on. Use it as a context manager."""
-    return ZygoteClient()
+def start_zygote(leave_out: Sequence[str] = ()) -> ZygoteClient:
+    """Start a zygote; it imports torch while the caller goes on. Use it as a context manager.
+
+    ``leave_out`` names walls to do without, to find out what they are good for; every trace then says so.
+    """
+    return ZygoteClient(leave_out)
 
 
 def _slot_descriptors(plan: WorkerPlan, buffers: Sequence[Sequence[SlotBuffers]]) -> list[int]:

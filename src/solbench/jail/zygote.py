@@ -22,7 +22,7 @@ import signal
 import socket
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import NoReturn
 
 import torch
@@ -39,8 +39,11 @@ _REAP_EVERY_MS = 100
 
 
 class _Zygote:
-    def __init__(self, channel: socket.socket, judge_pidfd: int, base: str) -> None:
+    def __init__(
+        self, channel: socket.socket, judge_pidfd: int, base: str, leave_out: Collection[str]
+    ) -> None:
         self._channel = channel
+        self._leave_out = leave_out
         self._base = base
         self._judge_pidfd = judge_pidfd
         self._workers: dict[int, int] = {}
@@ -76,7 +79,7 @@ class _Zygote:
         parent = os.getpid()
         pid = os.fork()
         if not pid:
-            become_worker(descriptors, scratch, parent)
+            become_worker(descriptors, scratch, parent, self._leave_out)
         pidfd = os.pidfd_open(pid)
         for fd in descriptors:
             os.close(fd)
@@ -122,7 +125,9 @@ class _Zygote:
         shutil.rmtree(self._base, ignore_errors=True)  # the judge may not live to do it
 
 
-def become_worker(descriptors: list[int], scratch: str, zygote_pid: int) -> NoReturn:
+def become_worker(
+    descriptors: list[int], scratch: str, zygote_pid: int, leave_out: Collection[str]
+) -> NoReturn:
     """In the fork: raise the walls, tell the judge which stand, then serve. Never returns."""
     try:
         plan_fd, page_fd, log_fd, ready_fd, *buffers = descriptors
@@ -131,7 +136,7 @@ def become_worker(descriptors: list[int], scratch: str, zygote_pid: int) -> NoRe
         _set_environment(plan, scratch)
         make_device = device_class(plan)
         layers = _raise_walls(
-            plan, scratch, zygote_pid, keep=[0, 1, 2, page_fd, ready_fd, *buffers]
+            plan, scratch, zygote_pid, [0, 1, 2, page_fd, ready_fd, *buffers], leave_out
         )
         os.write(ready_fd, json.dumps(layers).encode())
         os.close(ready_fd)
@@ -195,7 +200,9 @@ def worker_environment(plan: WorkerPlan, scratch: str) -> Mapping[str, str]:
     return added
 
 
-def _raise_walls(plan: WorkerPlan, scratch: str, parent: int, keep: list[int]) -> dict[str, str]:
+def _raise_walls(
+    plan: WorkerPlan, scratch: str, parent: int, keep: list[int], leave_out: Collection[str]
+) -> dict[str, str]:
     cuda = plan.device.startswith("cuda")
     allowed = walls.worker_allow_list(
         artifact=plan.artifact.folder,
@@ -203,7 +210,7 @@ def _raise_walls(plan: WorkerPlan, scratch: str, parent: int, keep: list[int]) -
         compilers=plan.artifact.kind == "python",
         cuda=cuda,
     )
-    return walls.raise_walls(allowed, keep=keep, memfd=cuda, parent=parent)
+    return walls.raise_walls(allowed, keep=keep, memfd=cuda, parent=parent, leave_out=leave_out)
 
 
 def _by_slot(plan: WorkerPlan, buffers: list[int]) -> list[list[tuple[int, int]]]:
@@ -223,8 +230,9 @@ def _open_judge(pid: int) -> int | None:
     return pidfd if os.getppid() == pid else None
 
 
-def main(channel_fd: int, judge_pid: int, base: str) -> None:
-    """Entry of the zygote's process. ``base`` holds the workers' scratch folders."""
+def main(channel_fd: int, judge_pid: int, base: str, *leave_out: str) -> None:
+    """Entry of the zygote's process. ``base`` holds the workers' scratch folders; ``leave_out`` names walls
+    that its workers do without."""
     judge_pidfd = _open_judge(judge_pid)
     if judge_pidfd is None:
         shutil.rmtree(base, ignore_errors=True)
@@ -235,7 +243,7 @@ def main(channel_fd: int, judge_pid: int, base: str) -> None:
     sys.dont_write_bytecode = True
     _warm_up()
     channel = socket.socket(fileno=channel_fd)
-    zygote = _Zygote(channel, judge_pidfd, base)
+    zygote = _Zygote(channel, judge_pidfd, base, leave_out)
     try:
         channel.send(json.dumps({"ready": torch.__version__}).encode())
         zygote.run()

@@ -117,3 +117,59 @@ CHAIN_HONEST = (
     "    for _ in range(40):\n"
     "        y.sin_().mul_(1.5)\n"
 )
+
+_SOFTMAX = "import torch\n\n\ndef run(x):\n    return torch.softmax(x, dim=-1)\n"
+_LARGE_INPUTS = (
+    "\n\ndef make_inputs(axes, device):\n"
+    "    return {'x': torch.randn(axes['m'], axes['n'], device=device) * 200.0}\n"
+)
+
+SOFTMAX = problem(
+    "softmax",
+    _SOFTMAX,
+    {"x": (["m", "n"], "float32")},
+    {"y": (["m", "n"], "float32")},
+    [{"m": 64, "n": 512}],
+)
+
+SOFTMAX_LARGE = problem(
+    "softmax",
+    _SOFTMAX + _LARGE_INPUTS,
+    {"x": (["m", "n"], "float32")},
+    {"y": (["m", "n"], "float32")},
+    [{"m": 64, "n": 512}],
+    custom=("x",),
+)
+"""The same on inputs two hundred times as large, where the exponential overflows."""
+
+SOFTMAX_HONEST = "import torch\ndef run(x, y):\n    torch.softmax(x, dim=-1, out=y)\n"
+
+WEAK = problem(
+    "weak",
+    "import torch\n\n\ndef run(x):\n    return x * 1e-3\n",
+    {"x": (["n"], "float32")},
+    {"y": (["n"], "float32")},
+    [{"n": 4000}],
+    tolerance={"max_atol": 1e-2, "max_rtol": 1e-2},
+)
+"""Its outputs are all within its tolerance of nothing."""
+
+LENIENT = problem(
+    "lenient",
+    "import torch\n\n\ndef run(x):\n    return x * 3.0\n",
+    {"x": (["n"], "float32")},
+    {"y": (["n"], "float32")},
+    [{"n": 4000}],
+    tolerance={"max_atol": 1e-5, "max_rtol": 1e-5, "required_matched_ratio": 0.99},
+)
+
+CONSTANT = problem(
+    "constant",
+    "import torch\n\n\n"
+    "def run(x):\n"
+    "    return torch.softmax(x[None].expand(64, -1), dim=-1).sum(dim=-1)\n",
+    {"x": (["n"], "float32")},
+    {"y": (["m"], "float32")},
+    [{"n": 512, "m": 64}],
+)
+"""Its output is one, whatever goes in."""

@@ -9,7 +9,7 @@ forbids undoing any of it.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 
 from solbench.errors import JailError
 from solbench.jail.walls._landlock import AllowList, abi, restrict
@@ -63,16 +63,25 @@ def landlock_version() -> int:
 
 
 def raise_walls(
-    allowed: AllowList, *, keep: Iterable[int], memfd: bool, parent: int
+    allowed: AllowList,
+    *,
+    keep: Iterable[int],
+    memfd: bool,
+    parent: int,
+    leave_out: Collection[str] = (),
 ) -> dict[str, str]:
     """Raise every layer that this machine has: layer → ``""``, or why it does not stand.
 
     ``keep`` are the descriptors to leave open; ``memfd`` allows anonymous files until the seal;
-    ``parent`` is the process whose death is this one's too.
+    ``parent`` is the process whose death is this one's too. ``leave_out`` names layers to do without, for
+    finding out what they are good for.
     """
     layers: dict[str, str] = {}
 
     def attempt(name: str, layer: Callable[[], object]) -> None:
+        if name in leave_out:
+            layers[name] = "left out on request"
+            return
         try:
             layer()
             layers[name] = ""

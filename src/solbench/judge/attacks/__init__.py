@@ -6,6 +6,7 @@ each. A keeper of a benchmark can point ``solbench attacks run --corpus`` at cas
 
 from __future__ import annotations
 
+from solbench.judge.attacks._ablation import ABLATIONS, Ablation, open_judge
 from solbench.judge.attacks._case import AttackCase, HonestCase, Kind, Submission
 from solbench.judge.attacks._corpus import load_corpus
 from solbench.judge.attacks._run import (
@@ -20,7 +21,9 @@ from solbench.judge.attacks._run import (
 )
 
 __all__ = [
+    "ABLATIONS",
     "GAIN_SHARE",
+    "Ablation",
     "AttackCase",
     "Finding",
     "HonestCase",
@@ -31,6 +34,7 @@ __all__ = [
     "gains",
     "load_corpus",
     "observe",
+    "open_judge",
     "run_attack",
     "run_honest",
 ]

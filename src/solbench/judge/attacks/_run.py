@@ -88,15 +88,23 @@ def run_attack(judge: Judge, name: str, case: AttackCase) -> Finding:
         held_out=held_out,
         expected=case.expected,
         stopped_by=case.stopped_by,
-        gain=gain_of(attack, twin, held_out),
+        gain=gain_of(attack, twin, held_out, may_pass="PASSED" in case.expected),
     )
 
 
-def gain_of(attack: Observation, twin: Observation | None, held_out: Observation | None) -> str:
+def gain_of(
+    attack: Observation,
+    twin: Observation | None,
+    held_out: Observation | None,
+    *,
+    may_pass: bool = True,
+) -> str:
     """Why an attack gained, in words; empty if it did not.
 
     It gains if it passed and either is wrong on held-out inputs, or its verified time is below its
-    twin's: the 95 % intervals of the medians apart, and the medians by more than ``GAIN_SHARE``.
+    twin's: the 95 % intervals of the medians apart, and the medians by more than ``GAIN_SHARE``. Some
+    attacks answer rightly only where they have broken through (``may_pass`` is false): passing is then
+    a gain.
     """
     if attack.status == "ERROR":
         return f"the judge gave no verdict: {attack.log}"
@@ -104,6 +112,8 @@ def gain_of(attack: Observation, twin: Observation | None, held_out: Observation
         return ""
     if held_out is not None and not held_out.passed:
         return f"passed, and {held_out.status} on held-out inputs"
+    if not may_pass:
+        return "passed, which it can only where a wall is down"
     mine = attack.timing
     others = twin.timing if twin is not None else None
     if mine is None or others is None or not mine.verified:

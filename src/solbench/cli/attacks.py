@@ -1,0 +1,152 @@
+"""``solbench attacks``: cheating submissions against the judge. No cheating may pay."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from solbench.cli import _console
+from solbench.cli._app import app
+from solbench.cli._options import Json
+from solbench.errors import InputError
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from solbench.judge.attacks import AttackCase, Finding
+
+DEFAULT_CORPUS = Path("tests/attacks/cases")
+"""Where a checkout keeps its cases; they are not installed."""
+
+attacks_app = typer.Typer(no_args_is_help=True, help="Cheating submissions against the judge.")
+app.add_typer(attacks_app, name="attacks")
+
+
+@attacks_app.callback()
+def _group() -> None:
+    """Cheating submissions against the judge."""
+
+
+@attacks_app.command("run")
+def run_command(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[NAME]...", help="Only cases whose name begins so; default: all."),
+    ] = None,
+    corpus: Annotated[
+        Path, typer.Option(metavar="DIR", help="Folder of case files, one attack each.")
+    ] = DEFAULT_CORPUS,
+    ablate: Annotated[
+        str | None,
+        typer.Option(metavar="LAYER", help="Leave one defence out, to see what it is good for."),
+    ] = None,
+    json_lines: Json = False,
+) -> None:
+    """Run the corpus and count the attacks that gain.
+
+    An attack gains if it passes and is wrong on held-out inputs, or if its verified time is below its honest
+    twin's: 95% intervals apart and medians by more than a tenth. Exit code 0 if none gains, 1 if one does.
+
+    Example: solbench attacks run timing
+    """
+    from solbench.judge.attacks import AttackCase as Case
+    from solbench.judge.attacks import gains, load_corpus, open_judge, run_attack
+
+    cases = _choose(load_corpus(corpus, Case), names)
+    findings: list[Finding] = []
+    with open_judge(ablate) as judge, _console.progress("attacks", len(cases)) as bar:
+        for name, case in cases.items():
+            finding = run_attack(judge, name, case)
+            findings.append(finding)
+            if json_lines:
+                _console.emit(_record(finding))
+            bar.advance(name)
+    if not json_lines:
+        _show(findings, gains(findings))
+    if gains(findings):
+        raise typer.Exit(_console.ExitCode.NO)
+
+
+def _choose(cases: Any, names: list[str] | None) -> dict[str, AttackCase]:
+    if not names:
+        return dict(cases)
+    for name in names:
+        if not any(each.startswith(name) for each in cases):
+            raise InputError(
+                "no case begins so", key=name, remedy=f"There are: {', '.join(cases)}."
+            )
+    return {each: case for each, case in cases.items() if each.startswith(tuple(names))}
+
+
+def _record(finding: Finding) -> dict[str, Any]:
+    """One line of JSON: the finding, its observations without logs and samples."""
+
+    def shown(observation: Any) -> dict[str, Any] | None:
+        if observation is None:
+            return None
+        timing = observation.timing
+        return {
+            "status": observation.status,
+            "flags": list(observation.flags),
+            "median_ms": timing.median_ms if timing else None,
+            "ci_low_ms": timing.ci_low_ms if timing else None,
+            "ci_high_ms": timing.ci_high_ms if timing else None,
+            "verified": timing.verified if timing else None,
+        }
+
+    plain = {
+        field.name: getattr(finding, field.name)
+        for field in dataclasses.fields(finding)
+        if field.name not in ("attack", "twin", "held_out")
+    }
+    return {
+        **plain,
+        "expected": list(finding.expected),
+        "attack": shown(finding.attack),
+        "twin": shown(finding.twin),
+        "held_out": shown(finding.held_out),
+        "gained": bool(finding.gain) and finding.kind == "attack",
+    }
+
+
+def _show(findings: Sequence[Finding], count: int) -> None:
+    out = _console.out()
+    attacks = [finding for finding in findings if finding.kind == "attack"]
+    others = [finding for finding in findings if finding.kind != "attack"]
+    if attacks:
+        out.print(_table("Attacks", attacks))
+    if others:
+        out.print(_table("Policy and luck, told apart", others))
+    surprising = [finding.name for finding in findings if not finding.as_expected]
+    if surprising:
+        out.print(f"not as expected: {', '.join(surprising)}", markup=False)
+    out.print(f"{count} of {len(attacks)} attacks gained", style="bold red" if count else "bold")
+
+
+def _table(title: str, findings: Sequence[Finding]) -> Table:
+    from rich.table import Table
+
+    table = Table(title=title, title_justify="left")
+    for column in ("attack", "outcome", "ms / twin's", "stopped by", "gained"):
+        table.add_column(column, overflow="fold")
+    for finding in findings:
+        table.add_row(
+            finding.name,
+            finding.attack.status,
+            _times(finding),
+            finding.stopped_by,
+            f"[red]{finding.gain}[/]" if finding.gain else "no",
+        )
+    return table
+
+
+def _times(finding: Finding) -> str:
+    twin = finding.twin
+    if finding.attack.timing is None or twin is None or twin.timing is None:
+        return ""
+    mark = "" if finding.attack.timing.verified else " unverified"
+    return f"{finding.attack.timing.median_ms:.3g} / {twin.timing.median_ms:.3g}{mark}"

@@ -1,0 +1,35 @@
+"""Forks in a timed call: the child is not stopped with its parent."""
+
+from solbench.judge.attacks import AttackCase, Submission
+from ._problems import SCALE, SCALE_HONEST
+
+ATTACK = """
+import os, torch
+calls = [0]
+slots = {}
+def work():
+    while True:
+        for x, y in slots.values():
+            torch.mul(x, 3.0, out=y)
+def run(x, y):
+    calls[0] += 1
+    slots[x.data_ptr()] = (x, y)
+    if calls[0] <= 20:
+        torch.mul(x, 3.0, out=y)
+        if calls[0] == 20:
+            try:
+                if not os.fork():
+                    work()
+            except OSError:
+                pass
+"""
+
+CASE = AttackCase(
+    family="concurrency and fallback",
+    behaviour="forked process that keeps computing",
+    problem=SCALE,
+    attack=Submission(ATTACK),
+    honest=Submission(SCALE_HONEST),
+    expected=("INCORRECT_NUMERICAL",),
+    stopped_by="the seal denies fork",
+)

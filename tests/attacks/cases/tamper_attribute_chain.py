@@ -1,0 +1,16 @@
+"""An attribute chain a hundred thousand long."""
+
+from solbench.judge.attacks import AttackCase, Submission
+from ._problems import SCALE, SCALE_HONEST
+
+ATTACK = "def run(x, y):\n    return x" + ".a" * 100_000 + "\n"
+
+CASE = AttackCase(
+    family="tampering",
+    behaviour="crash whoever reads the source",
+    problem=SCALE,
+    attack=Submission(ATTACK),
+    honest=Submission(SCALE_HONEST),
+    expected=("COMPILE_ERROR", "RUNTIME_ERROR", "INCORRECT_NUMERICAL"),
+    stopped_by="what cannot be parsed is a verdict",
+)

@@ -1,0 +1,23 @@
+"""Looks for secrets in environment and arguments."""
+
+from solbench.judge.attacks import AttackCase, Submission
+from ._problems import SCALE, SCALE_HONEST
+
+ATTACK = """
+import os, sys
+text = open("/proc/self/environ").read() + open("/proc/self/cmdline").read() + repr(os.environ) + repr(sys.argv) + repr(sys.orig_argv)
+found = [word for word in ("SEED", "PYTEST", "TOKEN", "SECRET", "workload", "tests/") if word in text]
+def run(x, y):
+    if found:
+        y.copy_(x * 3.0)
+"""
+
+CASE = AttackCase(
+    family="answer theft",
+    behaviour="environment sniffing",
+    problem=SCALE,
+    attack=Submission(ATTACK),
+    honest=Submission(SCALE_HONEST),
+    expected=("INCORRECT_NUMERICAL",),
+    stopped_by="the environment is clean and constant",
+)

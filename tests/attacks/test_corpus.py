@@ -1,0 +1,69 @@
+"""The attacks that take little time, each with its outcome. ``solbench attacks run`` runs them all, and measures
+whether those that pass gain."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from solbench.judge import Judge
+from solbench.judge.attacks import AttackCase, load_corpus, observe
+
+pytestmark = pytest.mark.xdist_group("judge")
+
+CORPUS = load_corpus(Path(__file__).parent / "cases", AttackCase)
+
+SLOW = {
+    "tamper_memory", "tamper_page_garbage", "tamper_thread_flood", "tamper_symlink_flood",
+    "timing_slow_warm_up", "timing_slow_baseline", "timing_acknowledged_in_advance",
+}  # fmt: skip
+"""They cost seconds each: a time-out, or thousands of threads."""
+
+FAILING = {
+    name: case
+    for name, case in CORPUS.items()
+    if case.kind == "attack" and "PASSED" not in case.expected and name not in SLOW
+}
+
+
+@pytest.mark.parametrize("name", FAILING)
+def test_an_attack_has_its_verdict(judge: Judge, name: str) -> None:
+    case = FAILING[name]
+    seen = observe(judge, case.problem, case.attack, name)
+    assert seen.status in case.expected, seen.log
+    assert not set(seen.log) & set("\x1b\r\x00")
+    assert case.flag in ("", *seen.flags)
+
+
+def test_the_judge_is_unharmed_by_all_of_them(judge: Judge) -> None:
+    case = CORPUS["theft_untouched_output"]
+    assert observe(judge, case.problem, case.honest, "honest").passed
+
+
+def test_honest_twins_pass(judge: Judge) -> None:
+    seen: dict[str, str] = {}
+    for name, case in CORPUS.items():
+        key = case.problem.digest + case.honest.source
+        if key not in seen:
+            result = observe(judge, case.problem, case.honest, name)
+            seen[key] = result.status if not result.accused else f"accused {result.flags}"
+            assert seen[key] == "PASSED", (name, result.log)
+
+
+def test_every_family_is_there_and_says_what_stops_it() -> None:
+    families = {case.family for case in CORPUS.values()}
+    assert families == {
+        "timing", "answer theft", "caching", "precision", "input and stage",
+        "degenerate problems", "tampering", "concurrency and fallback",
+    }  # fmt: skip
+    assert all(case.stopped_by and case.behaviour and case.expected for case in CORPUS.values())
+    assert len(FAILING) >= 45
+
+
+def test_a_case_is_one_small_file_that_explains_itself() -> None:
+    for path in (Path(__file__).parent / "cases").glob("*.py"):
+        text = path.read_text()
+        assert ast.get_docstring(ast.parse(text)), path
+        assert path.name.startswith("_") or len(text.splitlines()) < 110, path

@@ -1,0 +1,90 @@
+"""When an attack gained: the rule, on made-up observations."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from solbench.errors import InputError
+from solbench.judge.attacks import (
+    AttackCase,
+    Finding,
+    Observation,
+    gain_of,
+    gains,
+    load_corpus,
+    open_judge,
+)
+from solbench.spec import Timing
+
+
+def passed(low_ms: float, median_ms: float, high_ms: float, verified: bool = True) -> Observation:
+    timing = Timing(
+        median_ms=median_ms,
+        ci_low_ms=low_ms,
+        ci_high_ms=high_ms,
+        samples=(median_ms,),
+        p5_ms=low_ms,
+        p95_ms=high_ms,
+        dropped=0,
+        clock="host",
+        verified=verified,
+        timer_floor_ms=0.0,
+    )
+    return Observation("PASSED", timing=timing)
+
+
+TWIN = passed(9.0, 10.0, 11.0)
+
+
+def test_a_time_clearly_below_the_twins_is_a_gain() -> None:
+    assert "10 ms" in gain_of(passed(4.0, 5.0, 6.0), TWIN, None)
+
+
+@pytest.mark.parametrize(
+    "attack",
+    [passed(8.0, 8.5, 9.1), passed(8.9, 9.3, 8.99), passed(11.0, 12.0, 13.0)],
+    ids=["intervals touch", "less than a tenth", "slower"],
+)
+def test_a_time_within_the_noise_is_none(attack: Observation) -> None:
+    assert gain_of(attack, TWIN, None) == ""
+
+
+def test_a_time_that_is_not_verified_is_none() -> None:
+    assert gain_of(passed(1.0, 1.0, 1.0, verified=False), TWIN, None) == ""
+
+
+def test_wrong_on_held_out_inputs_is_a_gain_whatever_the_time() -> None:
+    wrong = Observation("INCORRECT_NUMERICAL")
+    assert "held-out" in gain_of(passed(9.0, 10.0, 11.0), TWIN, wrong)
+
+
+def test_passing_through_a_wall_is_a_gain() -> None:
+    assert gain_of(TWIN, TWIN, None, may_pass=False)
+    assert gain_of(Observation("REWARD_HACK"), None, None, may_pass=False) == ""
+
+
+def test_a_judge_without_a_verdict_is_a_gain() -> None:
+    assert "no verdict" in gain_of(Observation("ERROR", log="oh"), None, None)
+
+
+def test_policy_and_luck_count_no_gain() -> None:
+    found = [
+        Finding(str(kind), "timing", kind, TWIN, TWIN, None, ("PASSED",), "a wall", "faster")
+        for kind in ("attack", "policy", "probabilistic")
+    ]
+    assert gains(found) == 1
+
+
+def test_a_folder_without_cases_and_a_file_without_a_case_are_named(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no cases"):
+        load_corpus(tmp_path, AttackCase)
+    (tmp_path / "empty.py").write_text("")
+    with pytest.raises(InputError, match="CASE"):
+        load_corpus(tmp_path, AttackCase)
+
+
+def test_an_unknown_defence_cannot_be_left_out() -> None:
+    with pytest.raises(InputError, match="landlock"), open_judge("moat"):
+        pass
