@@ -17,6 +17,9 @@ from solbench.bound.rules._base import Call, MissingRule, rule
 from solbench.bound.rules.indexing import known_indices
 from solbench.bound.rules.views import slice_start
 
+FLAT_LIMIT = 1 << 24
+"""Most positions that are listed one by one."""
+
 
 def updated(
     call: Call,
@@ -170,8 +173,15 @@ def index_put(call: Call) -> Iterable[Lifted]:
     if any(call.value(i).dtype.itemsize == 1 for _, i in given):
         yield from _put_by_mask(call, given)
         return
-    written, axes = _put_places(call, given, shape)
     accumulate = bool(call.args.get("accumulate"))
+    tables = [known_indices(call, i, shape[d]) for d, i in given]
+    joint = not accumulate and (len(given) > 1 or len(call.shape(given[0][1])) > 1)
+    if joint and all(t is not None for t in tables):
+        merged = list(_put_joint(call, given, [t for t in tables if t is not None]))
+        if merged:
+            yield from merged
+            return
+    written, axes = _put_places(call, given, shape)
     reads = [_index_read(call, i, written) for _, i in given]
     if accumulate or axes is None:
         values = call.shape("values")
@@ -182,6 +192,39 @@ def index_put(call: Call) -> Iterable[Lifted]:
     else:
         source = call.operand("values", axes, within=written)
     yield updated(call, written, [source, *reads], accumulate=accumulate)
+
+
+def _put_joint(
+    call: Call, given: Sequence[tuple[int, Ref]], tables: Sequence[Indices]
+) -> Iterable[Lifted]:
+    """Neighbouring dimensions indexed together: merged into one. Nothing for forms that this does not cover."""
+    shape, first, count = call.shape(), given[0][0], len(given)
+    sizes = shape[first : first + count]
+    merged = int(np.prod(sizes, dtype=np.int64))
+    if [d for d, _ in given] != list(range(first, first + count)) or merged > FLAT_LIMIT:
+        return
+    points = np.broadcast_shapes(*[t.shape for t in tables])
+    table = np.ravel_multi_index(tuple(np.broadcast_arrays(*tables)), sizes).reshape(-1)
+    tail = shape[first + count :]
+    values = (1,) * (len(shape) - count + len(points) - len(call.shape("values")))
+    values += call.shape("values")
+    lead, own = values[:first], values[first : first + len(points)]
+    rest = values[first + len(points) :]
+    ranks = (*shape[:first], merged, *tail)
+    total = int(np.prod(own, dtype=np.int64))
+    read = np.zeros(merged, dtype=np.int64)
+    read[table] = np.broadcast_to(np.arange(total).reshape(own), points).reshape(-1)
+    flat, result = (call.temporary(ranks, call.value("self").dtype) for _ in range(2))
+    parts = call.temporary((*lead, total, *rest), call.value("values").dtype)
+    yield Reshape(flat, call.id("self"))
+    yield Reshape(parts, call.id("values"))
+    axes = list(_access.broadcast((*lead, 1, *rest), ranks))
+    axes[first] = Table(first, read)
+    written = _along_dim(ranks, first, _sets.from_indices(table))
+    source = call.operand(parts, tuple(axes), within=written)
+    reads = [_index_read(call, i, written) for _, i in given]
+    yield updated(call, written, [source, *reads], base=flat, out=result)
+    yield Reshape(call.outputs[0], result)
 
 
 def _put_places(
