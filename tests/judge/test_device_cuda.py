@@ -26,6 +26,9 @@ class QueueWorker:
         self.events.append(command)
         return len(self.events)
 
+    def release(self, sequence: int) -> None:
+        self.events.append(("released", sequence))
+
     def answers(self, sequence: int, timeout_s: float) -> bool:
         return self.queues
 
@@ -40,11 +43,11 @@ def events() -> list[Any]:
 
 
 @pytest.fixture
-def device(events: list[Any]) -> CudaDevice:
+def device() -> CudaDevice:
     device = object.__new__(CudaDevice)
     device._synchronising = set()
     device._monitor = None
-    device._write = lambda arena, value: events.append(("word", value))  # type: ignore[method-assign]
+    device._queued = {}
     return device
 
 
@@ -53,16 +56,19 @@ def arena() -> CudaArena:
     return object.__new__(CudaArena)
 
 
-def test_a_run_is_queued_behind_a_word_that_is_not_yet_true(device, arena, events) -> None:
-    assert device.hold(QueueWorker(events, queues=True), arena, RUN, 1.0).ok
-    assert events == [("word", 0), Command.QUEUE, "wait"]
-    assert device.notes(QueueWorker(events, queues=True)) == {}
+def test_a_queued_run_starts_when_its_own_command_is_released(device, arena, events) -> None:
+    worker = QueueWorker(events, queues=True)
+    assert device.hold(worker, arena, RUN, 1.0).ok
+    assert events == [Command.QUEUE, "wait"]  # held: nothing has released it
+    assert device.release(worker, arena, RUN, 1.0).reply.ok
+    assert events[2:] == [Command.SYNCHRONISE, ("released", 1), "wait"]
+    assert device.notes(worker) == {}
 
 
 def test_a_worker_that_cannot_queue_is_let_go_and_then_run_singly(device, arena, events) -> None:
     worker = QueueWorker(events, queues=False)
     assert device.hold(worker, arena, RUN, 1.0).ok
-    assert events == [("word", 0), Command.QUEUE, ("word", 1), "wait"]
+    assert events == [Command.QUEUE, ("released", 1), "wait"]
     assert "synchronises" in device.notes(worker)
     events.clear()
     # From now on nothing is queued: the release itself starts the calls.

@@ -59,8 +59,6 @@ class DeviceMemory:
 
     inputs: str
     outputs: str
-    control: str
-    """Holds one word: what a queued run waits for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +94,9 @@ class Worker(Protocol):
 
     def answers(self, sequence: int, timeout_s: float) -> bool:
         """Whether it answers in time. Unlike ``wait``, a worker that does not is left as it is."""
+
+    def release(self, sequence: int) -> None:
+        """CUDA: let the run that was queued by this command start."""
 
     def freeze(self) -> None:
         """Stop every thread of the worker; returns when all are stopped."""

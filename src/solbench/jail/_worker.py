@@ -200,6 +200,10 @@ class JailedWorker:
         self.kill()
         return self._end
 
+    def release(self, sequence: int) -> None:
+        """Let the run that was queued by this command start: its stream reads the page."""
+        self._fields[Field.RELEASE] = sequence
+
     def freeze(self) -> None:
         """Stop every thread; returns when all are stopped. One that cannot be stopped is killed."""
         began = time.monotonic()

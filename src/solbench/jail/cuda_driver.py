@@ -16,6 +16,7 @@ IPC_BLOCK_BYTES = 2 << 20
 
 _IPC_LAZY_ENABLE_PEER_ACCESS = 1
 _WAIT_VALUE_GEQ = 0
+_HOST_REGISTER_DEVICEMAP = 2
 
 
 class CudaDriverError(RuntimeError):
@@ -95,15 +96,22 @@ def stream_wait_value(stream: int, address: int, value: int) -> None:
     )
 
 
-def stream_write_value(stream: int, address: int, value: int) -> None:
-    """Write a uint32 to ``address`` in stream order."""
+def register_host(address: int, nbytes: int) -> int:
+    """Pin pages of this process for the device; returns their address on it."""
     _call(
-        "cuStreamWriteValue32_v2",
-        ctypes.c_void_p(stream),
-        ctypes.c_uint64(address),
-        ctypes.c_uint32(value),
+        "cuMemHostRegister_v2",
+        ctypes.c_void_p(address),
+        ctypes.c_size_t(nbytes),
+        ctypes.c_uint(_HOST_REGISTER_DEVICEMAP),
+    )
+    device_address = ctypes.c_uint64()
+    _call(
+        "cuMemHostGetDevicePointer_v2",
+        ctypes.byref(device_address),
+        ctypes.c_void_p(address),
         ctypes.c_uint(0),
     )
+    return device_address.value
 
 
 def reset_persisting_l2() -> None:

@@ -18,9 +18,6 @@ PAGE_BYTES = 4096
 
 Role = Literal["inputs", "outputs"]
 
-RELEASED = 1
-"""CUDA: what the judge writes to the control word that a queued run waits for."""
-
 
 class Field(IntEnum):
     """Index of an int64 in the page. The judge writes those below DONE, the worker the others."""
@@ -30,6 +27,8 @@ class Field(IntEnum):
     LAYOUT = 2
     FIRST_SLOT = 3
     COUNT = 4
+    RELEASE = 5
+    """CUDA: a queued run waits in its stream until this is the sequence number of its command."""
     DONE = 8
     """Sequence number of the last finished command."""
     STATUS = 9

@@ -6,13 +6,10 @@ It holds no secret and decides nothing. Whatever the submission does to it, the 
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import errno
 import importlib
-import mmap
 import os
 import sys
-import time
 import traceback
 from collections.abc import Sequence
 from typing import Any, NoReturn, Protocol
@@ -20,15 +17,15 @@ from typing import Any, NoReturn, Protocol
 import torch
 
 from solbench.jail._load import Entry, Rejected, load
+from solbench.jail._page import Page
 from solbench.jail._types import WorkerPlan
-from solbench.jail.protocol import CLAIM_COUNT, PAGE_BYTES, Command, Field, Status
-from solbench.jail.walls import map_fixed, raise_seal
+from solbench.jail.protocol import Command, Field, Status
+from solbench.jail.walls import raise_seal
 
 _IDLE_LOOKS = 20_000
 """About 2 ms of looking at the page before the first nap."""
 _ARMED_LOOKS = 2_000_000
 """About 0.2 s: a timed call must not find the worker asleep. Being frozen does not use them up."""
-_NAP_S, _LONG_NAP_S, _SHORT_NAPS = 50e-6, 500e-6, 2000
 _TRACE_BYTES = 16 << 10
 
 
@@ -41,31 +38,6 @@ class Device(Protocol):
     def run(self, layout: int, first: int, count: int) -> None: ...
     def queue(self, layout: int, first: int, count: int) -> None: ...
     def synchronise(self) -> None: ...
-
-
-class Page:
-    """The shared integers, seen from the worker."""
-
-    def __init__(self, fd: int) -> None:
-        # Not ``mmap.mmap``: that would keep a descriptor of the page open.
-        address = map_fixed(0, PAGE_BYTES, fd, mmap.MAP_SHARED)
-        self.fields = (
-            memoryview((ctypes.c_char * PAGE_BYTES).from_address(address)).cast("B").cast("q")
-        )
-
-    def claim(self, call: int, nanoseconds: int) -> None:
-        self.fields[Field.CLAIMS + call % CLAIM_COUNT] = nanoseconds
-
-    def next_command(self, last: int, looks: int) -> int:
-        """Spin, then nap, until the sequence number changes."""
-        fields, naps = self.fields, 0
-        for _ in range(looks):
-            if fields[0] != last:
-                return fields[0]
-        while fields[0] == last:
-            time.sleep(_NAP_S if naps < _SHORT_NAPS else _LONG_NAP_S)
-            naps += 1
-        return fields[0]
 
 
 def device_class(plan: WorkerPlan) -> type[Any]:
@@ -90,7 +62,7 @@ def serve(
     """
     page = Page(page_fd)
     os.close(page_fd)
-    device: Device = make_device(plan, descriptors, page.claim)
+    device: Device = make_device(plan, descriptors, page)
     last, looks, sealed = 0, _IDLE_LOOKS, False
     while True:
         last = page.next_command(last, looks)
@@ -99,7 +71,7 @@ def serve(
             os._exit(0)
         status = _obey(plan, device, page.fields, command, filtered, sealed)
         sealed = sealed or (filtered and command == Command.SEAL)
-        looks = _ARMED_LOOKS if command == Command.ARM else _IDLE_LOOKS
+        looks = _ARMED_LOOKS if command in (Command.ARM, Command.QUEUE) else _IDLE_LOOKS
         page.fields[Field.STATUS] = status
         page.fields[Field.DONE] = last
 

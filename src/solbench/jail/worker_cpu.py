@@ -5,29 +5,27 @@ from __future__ import annotations
 import ctypes
 import mmap
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import torch
 
 from solbench.jail._call import Call, describe, make_call, make_slot, torch_dtype
 from solbench.jail._load import Entry, Rejected
+from solbench.jail._page import Page
 from solbench.jail._types import WorkerPlan
 from solbench.jail.protocol import Status, TensorField
 from solbench.jail.walls import map_fixed, populate
-
-Claim = Callable[[int, int], None]
-"""``claim(call, nanoseconds)``: what the worker says a call took."""
 
 
 class CpuDevice:
     """Slots of all layouts. ``descriptors[layout][slot]`` are the input and output memfds."""
 
     def __init__(
-        self, plan: WorkerPlan, descriptors: Sequence[Sequence[tuple[int, int]]], claim: Claim
+        self, plan: WorkerPlan, descriptors: Sequence[Sequence[tuple[int, int]]], page: Page
     ) -> None:
         self._plan = plan
         self._descriptors = descriptors
-        self._claim = claim
+        self._page = page
         self._entry: Entry | None = None
         self._addresses: dict[tuple[int, int], tuple[int, int]] = {}
         self._calls: dict[tuple[int, int], Call] = {}
@@ -57,7 +55,7 @@ class CpuDevice:
                 raise Rejected(Status.INTERNAL, f"slot {slot} of layout {layout} was never met")
             began = time.perf_counter_ns()
             call()
-            self._claim(slot - first, time.perf_counter_ns() - began)
+            self._page.claim(slot - first, time.perf_counter_ns() - began)
 
     def queue(self, layout: int, first: int, count: int) -> None:
         raise Rejected(Status.UNSUPPORTED, "a CPU has no queue")

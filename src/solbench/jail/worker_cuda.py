@@ -1,34 +1,32 @@
 """The worker's side of CUDA slots: device memory of the judge's, opened by IPC handle.
 
-Calls run on torch's current stream. A queued run waits in that stream for a word that only the judge's release
-makes true, so everything is enqueued before any input exists.
+Calls run on torch's current stream. A queued run waits in that stream for a word of the page, which the device
+reads itself, so everything is enqueued before any input exists.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import torch
 
 from solbench.jail import cuda_driver
 from solbench.jail._call import Call, describe, make_call, make_slot, torch_dtype
 from solbench.jail._load import Entry, Rejected
+from solbench.jail._page import Page
 from solbench.jail._types import DeviceMemory, WorkerPlan
-from solbench.jail.protocol import RELEASED, Status, TensorField
-
-Claim = Callable[[int, int], None]
-"""``claim(call, nanoseconds)``: what the worker says a call took to launch."""
+from solbench.jail.protocol import PAGE_BYTES, Field, Status, TensorField
 
 
 class CudaDevice:
     """Slots of all layouts, each layout in one allocation per role."""
 
     def __init__(
-        self, plan: WorkerPlan, descriptors: Sequence[Sequence[tuple[int, int]]], claim: Claim
+        self, plan: WorkerPlan, descriptors: Sequence[Sequence[tuple[int, int]]], page: Page
     ) -> None:
         self._plan = plan
-        self._claim = claim
+        self._page = page
         self._entry: Entry | None = None
         self._calls: dict[tuple[int, int], Call] = {}
         self._device = torch.device(plan.device)
@@ -37,6 +35,8 @@ class CudaDevice:
         # Creates the context, so that the driver calls below find it current.
         torch.zeros(1, device=self._device)
         self._memory = [_Opened(memory) for memory in plan.device_memory]
+        pinned = cuda_driver.register_host(page.address, PAGE_BYTES)
+        self._release_address = pinned + 8 * Field.RELEASE
 
     def bind(self, entry: Entry) -> None:
         self._entry = entry
@@ -59,8 +59,8 @@ class CudaDevice:
 
     def queue(self, layout: int, first: int, count: int) -> None:
         """Enqueue the calls behind a wait for the judge's release; returns at once."""
-        stream = torch.cuda.current_stream(self._device).cuda_stream
-        cuda_driver.stream_wait_value(stream, self._memory[layout].control, RELEASED)
+        sequence = self._page.fields[Field.SEQUENCE]
+        cuda_driver.stream_wait_value(self._stream(), self._release_address, sequence)
         self._enqueue(layout, first, count)
 
     def synchronise(self) -> None:
@@ -74,7 +74,7 @@ class CudaDevice:
                 raise Rejected(Status.INTERNAL, f"slot {slot} of layout {layout} was never met")
             began = time.perf_counter_ns()
             call()
-            self._claim(slot - first, time.perf_counter_ns() - began)
+            self._page.claim(slot - first, time.perf_counter_ns() - began)
 
     def _make_call(self, entry: Entry, index: int, slot: int) -> Call:
         layout, memory = self._plan.layouts[index], self._memory[index]
@@ -105,9 +105,9 @@ class _Opened:
     """Addresses, in this process, of one layout's memory."""
 
     def __init__(self, memory: DeviceMemory) -> None:
-        self.control, self.inputs, self.outputs = (
+        self.inputs, self.outputs = (
             cuda_driver.open_handle(bytes.fromhex(handle))
-            for handle in (memory.control, memory.inputs, memory.outputs)
+            for handle in (memory.inputs, memory.outputs)
         )
 
 
