@@ -144,11 +144,12 @@ def _program_of(driver: str, part: str) -> str:
 
 @functools.lru_cache
 def _triton_programs() -> tuple[str, ...]:
-    """``ptxas`` and its like inside the Triton package, without importing it."""
+    """``ptxas`` and its like inside the Triton and torch packages, without importing Triton."""
     programs = [
         program
         for folder in _package_folders()
-        for program in sorted(folder.glob("triton/backends/*/bin/*"))
+        for pattern in ("triton/backends/*/bin/*", "torch/bin/ptxas*")
+        for program in sorted(folder.glob(pattern))
     ]
     return tuple(str(program) for program in programs if program.is_file())
 
