@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+import torch
 
 from solbench.suite import ProblemSource, read_problem_file
 
@@ -53,3 +54,12 @@ def problem_file(tmp_path: Path) -> Make:
         return read_problem_file(file)[0]
 
     return make
+
+
+@pytest.fixture(autouse=True, scope="session")
+def one_thread() -> Iterator[None]:
+    """Tensors are small here; on a busy machine threads that wait for each other cost far more than they save."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)

@@ -66,3 +66,17 @@ def nvfp4_blocks(
     matrix = _matrix(device, rows, columns, std, fan_in)
     values, scales, global_scale = quantise_nvfp4(matrix)
     return {"values": values, "scales": scales, "global_scale": global_scale}
+
+
+def nvfp4_expert_blocks(
+    device: torch.device, experts: int, rows: int, columns: int
+) -> dict[str, torch.Tensor]:
+    """Weights of experts: as ``nvfp4_blocks`` with an expert axis in front, ``global_scale`` (experts,)."""
+    made = [nvfp4_blocks(device, rows, columns, fan_in=columns) for _ in range(experts)]
+    # Packed values cannot be stacked as they are: torch knows no copy of that dtype on every device.
+    packed = torch.stack([each["values"].view(torch.uint8) for each in made])
+    return {
+        "values": packed.view(torch.float4_e2m1fn_x2),
+        "scales": torch.stack([each["scales"] for each in made]),
+        "global_scale": torch.stack([each["global_scale"] for each in made]),
+    }

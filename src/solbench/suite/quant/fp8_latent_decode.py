@@ -1,0 +1,53 @@
+"""Decode step of latent attention over an FP8 cache: 512 latent channels in tiles of 128 with a scale each.
+
+The 64 rotary channels stay in bfloat16. A batch of sequences of equal capacity, each with its own length.
+"""
+
+from solbench.suite import Model, Problem, activation, draw, rows, var
+
+CACHE = draw.fp8_blocks(rows="cache_rows", columns="latent", block_rows=1)
+LENGTHS = draw.ragged_lengths(sequences="batch", total="total_keys", spread=0.2)
+PROBLEM = Problem(
+    name="fp8_latent_decode_h128_c512_r64",
+    tier="Quant",
+    family="attention",
+    models=(
+        Model(
+            "deepseek-ai/DeepSeek-V3.2-Exp",
+            "num_attention_heads 128, kv_lora_rank 512, qk_rope_head_dim 64; FP8 cache with scales for 128",
+        ),
+    ),
+    axes={
+        "batch": var, "capacity": var, "total_keys": var, "num_heads": 128, "latent": 512, "rope": 64,
+        "cache_rows": "batch * capacity", "tiles": "latent // 128",
+    },
+    inputs={
+        "query_latent": activation("bfloat16[batch, num_heads, latent]", draw.normal(std=0.5)),
+        "query_rope": activation("bfloat16[batch, num_heads, rope]", draw.normal()),
+        "cache": activation("float8_e4m3fn[cache_rows, latent]", CACHE["values"]),
+        "cache_scales": activation("float32[cache_rows, tiles]", CACHE["scales"]),
+        "key_rope": activation("bfloat16[batch, capacity, rope]", draw.normal()),
+        "lengths": activation("int32[batch]", LENGTHS["lengths"]),
+    },
+    outputs={"output": "bfloat16[batch, num_heads, latent]"},
+    workloads=rows(
+        "batch capacity total_keys",
+        (1, 512, 400), (1, 4096, 4000), (1, 32768, 30000), (2, 2048, 3000), (3, 1000, 2000), (4, 1024, 3000),
+        (4, 8192, 20000), (8, 2048, 12000), (8, 8192, 50000), (16, 1024, 12000), (16, 4096, 40000),
+        (32, 512, 12000), (32, 2048, 50000), (48, 1024, 40000), (64, 1024, 50000), (64, 2048, 100000),
+    ),
+    smoke=rows("batch capacity total_keys num_heads latent", (3, 20, 40, 4, 128), (2, 64, 100, 3, 256)),
+)  # fmt: skip
+
+import torch
+
+
+def run(query_latent, query_rope, cache, cache_scales, key_rope, lengths):
+    batch, capacity, rope = key_rope.shape
+    latent = cache.to(torch.float32) * cache_scales.repeat_interleave(128, dim=1)
+    latent = latent.view(batch, capacity, -1)
+    logits = query_latent.to(torch.float32) @ latent.transpose(1, 2)
+    logits = logits + query_rope.to(torch.float32) @ key_rope.to(torch.float32).transpose(1, 2)
+    stale = torch.arange(capacity, device=cache.device) >= lengths[:, None, None]
+    logits = (logits * (128 + rope) ** -0.5).masked_fill(stale, float("-inf"))
+    return (torch.softmax(logits, dim=-1) @ latent).to(query_latent.dtype)
