@@ -126,6 +126,16 @@ def test_a_missing_blob_is_warned_about(public_form: Path, tmp_path: Path) -> No
     assert (finding.severity, finding.key) == ("warning", "inputs.weight.path")
 
 
+def test_blobs_are_looked_up_where_loading_looks(
+    public_form: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "problem"
+    shutil.copytree(public_form / "packed_blob", folder)
+    shutil.move(folder / "blobs", tmp_path / "elsewhere" / "blobs")
+    monkeypatch.setenv("FLASHINFER_TRACE_DIR", str(tmp_path / "elsewhere"))
+    assert check(folder) == []
+
+
 def test_a_folder_without_workloads_is_incomplete(
     write_problem: Write, definition: Any, workload: Any
 ) -> None:

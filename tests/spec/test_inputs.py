@@ -54,7 +54,10 @@ def test_unlisted_inputs_are_random_scalars_too(public_form: Path) -> None:
     inputs = make_inputs(problem, workload, 0)
     assert isinstance(inputs["bias"], torch.Tensor)
     assert isinstance(inputs["temperature"], float)
-    assert inputs["temperature"] != make_inputs(problem, workload, 1)["temperature"]
+    # A worker is told a workload's scalars once, whatever tensors come later.
+    assert inputs["temperature"] == make_inputs(problem, workload, 1)["temperature"]
+    renamed = workload.model_copy(update={"uuid": "another"})
+    assert inputs["temperature"] != make_inputs(problem, renamed, 0)["temperature"]
 
 
 def test_names_choose_the_distribution(public_form: Path) -> None:

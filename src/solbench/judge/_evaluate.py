@@ -269,7 +269,7 @@ class EvaluationRun:
             measurement=case.measurement,
             bound=case.bound,
             walls=candidate.walls if candidate else Walls({}),
-            flags=(*case.measurement.flag_list(), *self._flags()),
+            flags=(*case.measurement.flag_list(), *_held_scalars(case.oracle), *self._flags()),
             digests=self._digests(case),
             log=candidate.log_tail() if candidate else "",
             clock="single"
@@ -306,6 +306,13 @@ class EvaluationRun:
             for arena in (case.arena, case.reference_arena):
                 if arena is not None:
                     arena.close()
+
+
+def _held_scalars(oracle: Oracle | None) -> Iterator[Flag]:
+    if oracle is not None and oracle.held_scalars:
+        values = ", ".join(f"{name} = {value!r}" for name, value in oracle.held_scalars.items())
+        evidence = f"the entrypoint draws them anew each time; all calls were made with {values}"
+        yield Flag(id="scalars_held", evidence=evidence)
 
 
 def _missing(walls: Walls) -> str:

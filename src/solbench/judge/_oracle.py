@@ -24,17 +24,29 @@ class Oracle:
         self._run: Callable[..., Any] = load_reference(problem)
         self.seconds: list[float] = []
         """Time of each run of the reference, in this process; not a measurement."""
+        self._scalars: dict[str, ArgumentValue] | None = None
+        self.held_scalars: dict[str, ArgumentValue] = {}
+        """Scalars that the entrypoint chose anew, and the first value, which all calls get."""
 
     def inputs(self, seed: int) -> dict[str, ArgumentValue]:
-        """The arguments of one call, in order."""
-        return make_inputs(self.problem, self.workload, seed, self._device)
+        """The arguments of one call, in order. A worker is told scalars once, so they keep the values
+        that they have first."""
+        made = make_inputs(self.problem, self.workload, seed, self._device)
+        scalars: dict[str, ArgumentValue] = {
+            name: value for name, value in made.items() if not isinstance(value, torch.Tensor)
+        }
+        first = self._scalars = scalars if self._scalars is None else self._scalars
+        self.held_scalars |= {
+            name: first[name] for name in first if repr(scalars[name]) != repr(first[name])
+        }
+        return made | first
 
     def expected(self, inputs: Mapping[str, ArgumentValue]) -> dict[str, torch.Tensor]:
         """What the reference makes of them; it may write into them. Raises ``ReferenceFailed``."""
         start = time.perf_counter()
         try:
             returned = self._run(*inputs.values())
-        except Exception as error:  # the reference is the problem's code, not ours
+        except (Exception, SystemExit) as error:  # the reference is the problem's code, not ours
             raise ReferenceFailed(f"{type(error).__name__}: {error}") from error
         outputs = normalise_outputs(self.problem, returned, self.workload)
         self.seconds.append(time.perf_counter() - start)

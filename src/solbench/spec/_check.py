@@ -12,7 +12,7 @@ from solbench.spec._blobs import find_blob
 from solbench.spec._check_solution import solution_errors, solution_warnings
 from solbench.spec._definition import Definition
 from solbench.spec._document import Document, flatten, json_lines, parse_json, read_text
-from solbench.spec._problem import make_problem
+from solbench.spec._problem import environment_roots, make_problem
 from solbench.spec._problem_files import (
     DEFINITION_FILE,
     WORKLOAD_FILE,
@@ -185,7 +185,9 @@ def _workloads(file: Path, definition: Definition | None) -> Iterator[Finding]:
 def _missing_blobs(
     file: Path, definition: Definition, line: Document, workload: Workload
 ) -> Iterator[SpecError]:
-    problem = make_problem(definition, [workload], folder=file.parent)
+    problem = make_problem(
+        definition, [workload], folder=file.parent, blob_roots=environment_roots()
+    )
     for name, descriptor in workload.inputs.items():
         if isinstance(descriptor, SafetensorsInput):
             try:

@@ -112,8 +112,9 @@ def make_inputs(
     """Values of all inputs, in declared order, on ``device``.
 
     The same seed gives the same values on the same kind of device. Random inputs follow the official
-    distributions. Custom inputs come from the definition's entrypoint, which runs with the global
-    random generators seeded; their state is restored afterwards.
+    distributions; a random Python scalar belongs to the workload and does not change with the seed.
+    Custom inputs come from the definition's entrypoint, which runs with the global random generators
+    seeded; their state is restored afterwards.
 
     Raises ``SpecError`` for files that do not fit, ``ReferenceFailed`` if the entrypoint fails.
     """
@@ -153,24 +154,32 @@ def _random(
     seed: int | str | bytes,
     device: torch.device,
 ) -> InputValue:
+    declared = problem.input_shape(workload, layout.name)
+    if declared is None:
+        return _random_scalar(workload, layout)
     generator = torch.Generator(device=device)
     generator.manual_seed(derived_seed(seed, workload.uuid, layout.name))
-    declared = problem.input_shape(workload, layout.name)
     spec = problem.definition.inputs[layout.name]
     draw = Draw(
         name=layout.name,
-        shape=declared or (),
+        shape=declared,
         dtype=torch_dtype(layout.dtype),
         generator=generator,
         description=spec.description or "",
     )
-    if declared is None:
-        scalar: Scalar = draw_plain(draw).item()
-        return scalar
     tensor = draw_official(draw)
     if layout.name == "probs" and problem.definition.op_type == "sampling":
         return tensor.softmax(dim=-1)
     return tensor
+
+
+def _random_scalar(workload: Workload, layout: InputLayout) -> Scalar:
+    """The same for every seed and device: a worker is told a workload's scalars once, and a bound
+    may depend on them."""
+    generator = torch.Generator()
+    generator.manual_seed(derived_seed("scalar", workload.uuid, layout.name))
+    scalar: Scalar = draw_plain(Draw(layout.name, (), torch_dtype(layout.dtype), generator)).item()
+    return scalar
 
 
 def derived_seed(seed: int | str | bytes, *parts: str) -> int:
@@ -197,7 +206,7 @@ def _custom_inputs(
     with _seeded(derived_seed(seed, workload.uuid), device):
         try:
             made = entrypoint(axes_and_scalars(problem, workload), device)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             line = line_in(error, reference_file(problem))
             raise ReferenceFailed(f"{name} failed: {describe(error)}{line}") from error
     if not isinstance(made, Mapping):

@@ -86,6 +86,12 @@ def make_problem(
     )
 
 
+def environment_roots() -> tuple[Path, ...]:
+    """The folder that ``FLASHINFER_TRACE_DIR`` names, if it is set."""
+    variable = os.environ.get(BLOBS_VARIABLE)
+    return (Path(variable),) if variable else ()
+
+
 def load_problem(
     path: Path | str,
     blob_roots: Sequence[Path | str] = (),
@@ -104,12 +110,11 @@ def load_problem(
     loaded = read_problem_files(definition_file, folder / workload_file)
     if loaded.errors or loaded.definition is None:
         raise_errors(loaded.errors)
-    variable = os.environ.get(BLOBS_VARIABLE)
     return make_problem(
         loaded.definition,
         loaded.workloads,
         folder=folder,
-        blob_roots=(*blob_roots, *([variable] if variable else [])),
+        blob_roots=(*blob_roots, *environment_roots()),
         warnings=[str(warning) for warning in loaded.warnings],
     )
 
