@@ -177,7 +177,7 @@ def _want_deciders(item: Map, lifted: LiftedGraph, result: Demanded) -> None:
 
 
 def _selects(value: int, lifted: LiftedGraph) -> bool:
-    """Whether a factor is known to hold zeros and ones only: it chooses what is summed, nothing is multiplied."""
+    """Whether a factor is known to hold zeros and ones only: it chooses what is summed."""
     return lifted.facts[value].precision == "bit" and lifted.structure(value) is not None
 
 

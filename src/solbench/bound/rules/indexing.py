@@ -37,6 +37,35 @@ def embedding(call: Call) -> Iterable[Lifted]:
     yield from _gather_dim(call, "weight", call.args["indices"], 0)
 
 
+@rule("aten._embedding_bag", "aten._embedding_bag_forward_only", "aten.embedding_bag")
+def embedding_bag(call: Call) -> Iterable[Lifted]:
+    """Rows of a table, summed or averaged a bag: the rows that some bag names."""
+    weight, out = call.shape("weight"), call.outputs[0]
+    where = call.value("indices")
+    flat = call.temporary((where.numel,), where.dtype)
+    yield Reshape(flat, where.id)
+    table = known_indices(call, "indices", weight[0])
+    row: Axis = Fixed() if table is None else Table(2, table.reshape(-1))
+    ranks = (*call.values[out].shape, where.numel)
+    whole = tuple(Whole() for _ in call.shape("offsets"))
+    operands = [call.operand("weight", (row, Along(1))), call.operand(flat, (Along(2),))]
+    operands.append(call.operand("offsets", whole))
+    if call.has("per_sample_weights"):
+        operands.append(call.operand("per_sample_weights", (Along(2),)))
+    yield Map(
+        (out,), (_access.identity(2),), ranks, tuple(operands), flavour="computed",
+        coupled=frozenset({0}),
+    )  # fmt: skip
+    for other in list(call.node.results())[1:]:
+        names = [n for n in call.tensors() if n in ("indices", "offsets")]
+        shape = call.values[other].shape
+        yield Map(
+            (other,), (_access.identity(len(shape)),), shape,
+            tuple(call.operand(n, tuple(Whole() for _ in call.shape(n))) for n in names),
+            flavour="computed", coupled=frozenset(range(len(shape))),
+        )  # fmt: skip
+
+
 @rule("aten.embedding_renorm")
 def renormalised(call: Call) -> Iterable[Lifted]:
     raise MissingRule("embedding with max_norm")

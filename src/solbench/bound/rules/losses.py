@@ -29,9 +29,3 @@ def loss(call: Call) -> Iterable[Lifted]:
 )  # fmt: skip
 def loss_backward(call: Call) -> Iterable[Lifted]:
     yield call.pointwise(ops=3)
-
-
-@rule("aten._cdist_forward", "aten.cdist")
-def distances(call: Call) -> Iterable[Lifted]:
-    """All pairs. The usual route for p = 2 goes through a product; it is not the only one."""
-    yield call.everything(ops=3)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from solbench.bound import _access
-from solbench.bound._access import Along, Axes, Axis, Fixed, Table, Taps
+from solbench.bound._access import Along, Axes, Axis, Fixed, Table, Taps, Whole
 from solbench.bound._lifted import Lifted, Map
 from solbench.bound._sets import Indices
 from solbench.bound.rules._base import Call, rule
@@ -86,6 +86,72 @@ def adaptive_pool(call: Call) -> Iterable[Lifted]:
     average = "avg" in call.node.op
     for out in call.node.results():
         yield _windowed(call, out, tables, "self", linear=average, moved=not average)
+
+
+@rule("aten.max_unpool2d", "aten.max_unpool3d")
+def unpool(call: Call) -> Iterable[Lifted]:
+    """Values go to the places that the indices say, within their channel."""
+    ranks = call.shape(0)
+    lead = len(ranks) - _dimensions(call)
+    operands = tuple(
+        call.operand(a, tuple(Along(d) if d < lead else Whole() for d in range(len(call.shape(a)))))
+        for a in ("self", "indices")
+    )
+    yield Map(
+        call.outputs[:1], (_access.identity(len(ranks)),), ranks, operands, flavour="computed",
+        coupled=frozenset(range(lead, len(ranks))), ops=0,
+    )  # fmt: skip
+
+
+@rule("aten.fractional_max_pool2d", "aten.fractional_max_pool3d")
+def fractional_pool(call: Call) -> Iterable[Lifted]:
+    """Windows at random places: the samples are read, and one element a window at least."""
+    count = _dimensions(call)
+    lead = len(call.shape()) - count
+    for out in call.node.results():
+        ranks = call.values[out].shape
+        own: Axes = tuple(Along(d) if d < lead else Fixed() for d in range(len(ranks)))
+        operands = [call.operand("self", own)]
+        operands.append(
+            call.operand("random_samples", tuple(Whole() for _ in call.shape("random_samples")))
+        )
+        yield Map(
+            (out,), (_access.identity(len(ranks)),), ranks, tuple(operands), flavour="computed",
+            coupled=frozenset(range(lead, len(ranks))),
+        )  # fmt: skip
+
+
+@rule("aten._upsample_bilinear2d_aa", "aten._upsample_bicubic2d_aa")
+def smooth(call: Call) -> Iterable[Lifted]:
+    """Weighted neighbours; of the window of a shrinking filter the middle alone has surely a weight."""
+    argument = call.first("input", "self")
+    ranks, shape = call.shape(0), call.shape(argument)
+    axes: list[Axis] = [Along(0), Along(1)]
+    for dim in (2, 3):
+        ratio = _ratio(call, dim, ranks[dim], shape[dim])
+        middle = np.floor((np.arange(ranks[dim]) + 0.5) * ratio).astype(np.int64)
+        reach = max(int(ratio), 1) // 2
+        where = middle[:, None] + np.arange(-reach, reach + 1)[None, :]
+        inside = (where >= 0) & (where < shape[dim])
+        axes.append(Taps(dim, dim + 2, np.where(inside, where, -1)))
+    widths = tuple(a.table.shape[1] for a in axes if isinstance(a, Taps))
+    yield Map(
+        call.outputs[:1], (_access.identity(4),), (*ranks, *widths),
+        (call.operand(argument, tuple(axes)),), flavour="computed", linear=True,
+    )  # fmt: skip
+
+
+@rule("aten.affine_grid_generator")
+def affine_grid(call: Call) -> Iterable[Lifted]:
+    """``grid[n, y, x, i] = sum over j of theta[n, i, j] * (x, y, 1)[j]``."""
+    ranks = call.shape(0)
+    last = len(ranks) - 1
+    axes: Axes = (Along(0), Along(last), Along(len(ranks)))
+    yield Map(
+        call.outputs[:1], (_access.identity(len(ranks)),), (*ranks, call.shape("theta")[2]),
+        (call.operand("theta", axes),), flavour="computed",
+        coupled=frozenset(range(1, last)), ops=2,
+    )  # fmt: skip
 
 
 @rule("aten.upsample_nearest1d", "aten.upsample_nearest2d", "aten.upsample_nearest3d",
@@ -177,7 +243,7 @@ def spread_back(call: Call) -> Iterable[Lifted]:
     """The gradient (and for a maximum its indices); the input's values are not needed."""
     names = [a for a in ("grad_output", "indices") if call.has(a)]
     ranks = call.shape(0)
-    operands = tuple(call.operand(a, tuple(_access.Whole() for _ in call.shape(a))) for a in names)
+    operands = tuple(call.operand(a, tuple(Whole() for _ in call.shape(a))) for a in names)
     yield Map(
         call.outputs[:1], (_access.identity(len(ranks)),), ranks, operands, flavour="computed",
         coupled=frozenset(range(len(ranks))),

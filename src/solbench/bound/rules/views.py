@@ -318,6 +318,46 @@ def _span(ranks: tuple[int, ...], dim: int, start: int, length: int) -> _region.
     )
 
 
+@rule("aten.block_diag")
+def block_diagonal(call: Call) -> Iterable[Lifted]:
+    """Matrices along the diagonal, zeros elsewhere."""
+    ranks = call.shape(0)
+    top = left = 0
+    operands = []
+    for tensor in call.tensors():
+        shape = call.shape(tensor)
+        rows, columns = (1, 1, *shape)[-2:]
+        matrix = call.temporary((rows, columns), call.value(tensor).dtype)
+        yield Reshape(matrix, call.id(tensor))
+        part = _region.make_box([range(top, top + rows), range(left, left + columns)], [], ranks)
+        if part is not None:
+            axes = (Along(0, -top), Along(1, -left))
+            operands.append(call.operand(matrix, axes, within=part))
+        top, left = top + rows, left + columns
+    inside = _region.of_boxes(ranks, [o.within for o in operands])
+    pin = _pins.of_region(0.0, inside)
+    yield Map(
+        call.outputs[:1], (_access.identity(2),), ranks, tuple(operands), linear=True,
+        pin=lambda pins: pin, ops=0,
+    )  # fmt: skip
+
+
+@rule("aten.rot90")
+def quarter_turns(call: Call) -> Iterable[Lifted]:
+    shape, ranks = call.shape(), call.shape(0)
+    first, second = (int(d) % len(shape) for d in call.args["dims"])
+    turns = int(call.args["k"]) % 4
+    axes: list[Axis] = list(_access.identity(len(shape)))
+    back = (Along(first, shape[first] - 1, -1), Along(second, shape[second] - 1, -1))
+    if turns == 1:
+        axes[first], axes[second] = Along(second), Along(first, shape[second] - 1, -1)
+    elif turns == 2:
+        axes[first], axes[second] = back
+    elif turns == 3:
+        axes[first], axes[second] = Along(second, shape[first] - 1, -1), Along(first)
+    yield call.moved(ranks, tuple(axes))
+
+
 @rule("aten.stack")
 def stack(call: Call) -> Iterable[Lifted]:
     ranks = call.shape(0)
