@@ -58,7 +58,7 @@ def problem_file(tmp_path: Path) -> Make:
 
 @pytest.fixture(autouse=True, scope="session")
 def one_thread() -> Iterator[None]:
-    """Tensors are small here; on a busy machine threads that wait for each other cost far more than they save."""
+    """Tensors are small here; threads that wait for each other on a busy machine cost more than they save."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     yield
