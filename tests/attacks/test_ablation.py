@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from solbench.judge import Budget, StopRule
-from solbench.judge.attacks import ABLATIONS, AttackCase, load_corpus, open_judge, run_attack
+from solbench.judge.attacks import ABLATIONS, AttackCase, load_corpus, run_ablation
 
 pytestmark = pytest.mark.xdist_group("judge")
 
@@ -28,7 +28,5 @@ def test_every_ablation_names_cases_of_the_corpus(layer: str) -> None:
 @pytest.mark.skipif("SOLBENCH_SLOW" not in os.environ, reason="set SOLBENCH_SLOW=1: takes minutes")
 @pytest.mark.parametrize("layer", ABLATIONS)
 def test_without_a_defence_an_attack_gains(layer: str) -> None:
-    names = ABLATIONS[layer].breached_by
-    with open_judge(layer, budgets=BUDGETS) as judge:
-        found = [run_attack(judge, name, CORPUS[name]) for name in names]
+    found = run_ablation(layer, CORPUS, BUDGETS)
     assert any(each.gain for each in found), found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -42,7 +42,10 @@ def run_command(
     ] = DEFAULT_CORPUS,
     ablate: Annotated[
         str | None,
-        typer.Option(metavar="LAYER", help="Leave one defence out, to see what it is good for."),
+        typer.Option(
+            metavar="LAYER",
+            help="Leave this defence out and run the attacks that it stops; one should gain then.",
+        ),
     ] = None,
     json_lines: Json = False,
 ) -> None:
@@ -54,21 +57,37 @@ def run_command(
     Example: solbench attacks run timing
     """
     from solbench.judge.attacks import AttackCase as Case
-    from solbench.judge.attacks import gains, load_corpus, open_judge, run_attack
+    from solbench.judge.attacks import gains, load_corpus, run_ablation
 
-    cases = _choose(load_corpus(corpus, Case), names)
-    findings: list[Finding] = []
-    with open_judge(ablate) as judge, _console.progress("attacks", len(cases)) as bar:
-        for name, case in cases.items():
-            finding = run_attack(judge, name, case)
-            findings.append(finding)
-            if json_lines:
-                _console.emit(_record(finding))
-            bar.advance(name)
-    if not json_lines:
+    cases = load_corpus(corpus, Case)
+    if ablate is not None:
+        if names:
+            raise InputError(
+                "an ablation chooses its cases itself", key="NAME", remedy="Leave it out."
+            )
+        findings = run_ablation(ablate, cases)
+    else:
+        findings = _run(_choose(cases, names))
+    if json_lines:
+        for finding in findings:
+            _console.emit(_record(finding))
+    else:
         _show(findings, gains(findings))
     if gains(findings):
         raise typer.Exit(_console.ExitCode.NO)
+
+
+def _run(cases: Mapping[str, AttackCase]) -> list[Finding]:
+    from solbench.judge import Judge
+    from solbench.judge.attacks import require_walls, run_attack
+
+    findings = []
+    with Judge("cpu") as judge, _console.progress("attacks", len(cases)) as bar:
+        require_walls(judge, next(iter(cases.values())))
+        for name, case in cases.items():
+            findings.append(run_attack(judge, name, case))
+            bar.advance(name)
+    return findings
 
 
 def _choose(cases: Any, names: list[str] | None) -> dict[str, AttackCase]:

@@ -98,11 +98,15 @@ STATISTIC = problem(
 )
 """A large output that is cheap beside a tiny one that is dear."""
 
-STATISTIC_HONEST = f"import torch\ndef run(x, y, s_out):\n    torch.add(x, 1.0, out=y)\n{_DEAR}    s_out.copy_(s)\n"
+STATISTIC_HONEST = (
+    "import torch\ndef run(x, y, s_out):\n    torch.add(x, 1.0, out=y)\n"
+    f"{_DEAR}    s_out.copy_(s)\n"
+)
 
 CHAIN = problem(
     "chain",
-    "import torch\n\n\ndef run(x):\n    for _ in range(40):\n        x = torch.sin(x) * 1.5\n    return x\n",
+    "import torch\n\n\n"
+    "def run(x):\n    for _ in range(40):\n        x = torch.sin(x) * 1.5\n    return x\n",
     {"x": (["n"], "float32")},
     {"y": (["n"], "float32")},
     [{"n": 256}],

@@ -1,6 +1,7 @@
 """Assumes that inputs differ by a factor."""
 
 from solbench.judge.attacks import AttackCase, Submission
+
 from ._problems import HEAVY, HEAVY_HONEST
 
 ATTACK = """

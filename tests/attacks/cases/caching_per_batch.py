@@ -1,6 +1,7 @@
 """Computes the first call of a run and repeats its answer."""
 
 from solbench.judge.attacks import AttackCase, Submission
+
 from ._problems import SCALE, SCALE_HONEST
 
 ATTACK = """

@@ -1,6 +1,7 @@
 """Forks in a timed call: the child is not stopped with its parent."""
 
 from solbench.judge.attacks import AttackCase, Submission
+
 from ._problems import SCALE, SCALE_HONEST
 
 ATTACK = """
@@ -8,9 +9,13 @@ import os, torch
 calls = [0]
 slots = {}
 def work():
+    seen = {}
     while True:
-        for x, y in slots.values():
-            torch.mul(x, 3.0, out=y)
+        for key, (x, y) in slots.items():
+            mark = (float(x[0]), float(x[-1]), float(y[0]))
+            if seen.get(key) != mark:
+                torch.mul(x, 3.0, out=y)
+                seen[key] = (float(x[0]), float(x[-1]), float(y[0]))
 def run(x, y):
     calls[0] += 1
     slots[x.data_ptr()] = (x, y)

@@ -1,6 +1,7 @@
 """A constant where the answer is nearly one."""
 
 from solbench.judge.attacks import AttackCase, Submission
+
 from ._problems import CONSTANT
 
 ATTACK = """

@@ -1,6 +1,7 @@
 """One element in two hundred is nonsense."""
 
 from solbench.judge.attacks import AttackCase, Submission
+
 from ._problems import LENIENT
 
 ATTACK = """

@@ -1,6 +1,7 @@
 """A constant below the absolute tolerance."""
 
 from solbench.judge.attacks import AttackCase, Submission
+
 from ._problems import WEAK
 
 ATTACK = """

@@ -1,6 +1,7 @@
 """A kernel that always fails and falls back."""
 
 from solbench.judge.attacks import AttackCase, Submission
+
 from ._problems import HEAVY, HEAVY_HONEST
 
 ATTACK = """

@@ -1,6 +1,7 @@
 """Softmax without subtracting the maximum, which normal inputs do not show."""
 
 from solbench.judge.attacks import AttackCase, Submission
+
 from ._problems import SOFTMAX, SOFTMAX_HONEST, SOFTMAX_LARGE
 
 ATTACK = """

@@ -1,6 +1,7 @@
 """Clamps what a normal distribution hardly reaches."""
 
 from solbench.judge.attacks import AttackCase, Submission
+
 from ._problems import SOFTMAX, SOFTMAX_HONEST, SOFTMAX_LARGE
 
 ATTACK = """

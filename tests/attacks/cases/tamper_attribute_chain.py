@@ -1,6 +1,7 @@
 """An attribute chain a hundred thousand long."""
 
 from solbench.judge.attacks import AttackCase, Submission
+
 from ._problems import SCALE, SCALE_HONEST
 
 ATTACK = "def run(x, y):\n    return x" + ".a" * 100_000 + "\n"

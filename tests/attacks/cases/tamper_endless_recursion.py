@@ -1,6 +1,7 @@
 """Recursion without end."""
 
 from solbench.judge.attacks import AttackCase, Submission
+
 from ._problems import SCALE, SCALE_HONEST
 
 ATTACK = """

@@ -1,21 +1,23 @@
-"""Writes into installed packages and start-up files."""
+"""Asks whether it may write installed packages and start-up files."""
 
 from solbench.judge.attacks import AttackCase, Submission
 
 from ._problems import SCALE, SCALE_HONEST
 
 ATTACK = """
-import os, site, sys, torch
-written = []
-for folder in [*site.getsitepackages(), os.path.dirname(torch.__file__), os.path.dirname(os.__file__)]:
-    for name in ("sitecustomize.py", "evil.pth", "conftest.py", "torch.py", "__init__.py"):
+import os, site, torch
+# Opened for writing and closed again: no harm where it is allowed.
+reached = []
+folders = [*site.getsitepackages(), os.path.dirname(torch.__file__), os.path.dirname(os.__file__)]
+for folder in folders:
+    for name in ("__init__.py", "site.py", "torch/__init__.py", "_distutils_hack/__init__.py"):
         try:
-            with open(os.path.join(folder, name), "a") as file:
-                written.append(file.name)
+            os.close(os.open(os.path.join(folder, name), os.O_WRONLY))
+            reached.append(name)
         except OSError:
             pass
 def run(x, y):
-    if written:
+    if reached:
         y.copy_(x * 3.0)
 """
 

@@ -1,20 +1,22 @@
-"""Signals to the judge, its parent and everything else."""
+"""Asks whether it may signal the judge, its parent and its neighbours."""
 
 from solbench.judge.attacks import AttackCase, Submission
 
 from ._problems import SCALE, SCALE_HONEST
 
 ATTACK = """
-import os, signal
-for pid in (os.getppid(), 1, -1, 0, *range(os.getpid() - 30, os.getpid())):
-    for number in (signal.SIGKILL, signal.SIGSTOP, signal.SIGTERM):
-        try:
-            if pid not in (0, -1) or number != signal.SIGKILL:
-                os.kill(pid, number)
-        except OSError:
-            pass
+import os
+# Signal 0 asks for the same permission as any other, and does no harm where it is given.
+reached = []
+for pid in (os.getppid(), 1, *range(max(2, os.getpid() - 30), os.getpid())):
+    try:
+        os.kill(pid, 0)
+        reached.append(pid)
+    except OSError:
+        pass
 def run(x, y):
-    pass
+    if reached:
+        y.copy_(x * 3.0)
 """
 
 CASE = AttackCase(

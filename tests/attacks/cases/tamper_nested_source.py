@@ -1,6 +1,7 @@
 """A source so nested that parsing it exhausts the stack."""
 
 from solbench.judge.attacks import AttackCase, Submission
+
 from ._problems import SCALE, SCALE_HONEST
 
 ATTACK = "def run(x, y):\n    return " + "-" * 100_000 + "1\n"

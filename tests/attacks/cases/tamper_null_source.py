@@ -1,6 +1,7 @@
 """A zero byte in the source."""
 
 from solbench.judge.attacks import AttackCase, Submission
+
 from ._problems import SCALE, SCALE_HONEST
 
 ATTACK = "x = 1\0\ndef run(x, y):\n    pass\n"

@@ -6,7 +6,7 @@ from ._problems import SCALE, SCALE_HONEST
 
 ATTACK = r"""
 #include "solbench.h"
-__asm__(".section .rodata\nstolen: .incbin \"/etc/passwd\"\n");
+__asm__(".section .rodata\nstolen: .incbin \"/etc/hostname\"\n");
 extern "C" int run(const DLTensor* const*, DLTensor* const*, const double*, void*) { return 0; }
 """
 

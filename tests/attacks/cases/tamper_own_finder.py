@@ -1,6 +1,7 @@
 """Puts an import hook in the way of what the shim imports later."""
 
 from solbench.judge.attacks import AttackCase, Submission
+
 from ._problems import SCALE, SCALE_HONEST
 
 ATTACK = """

@@ -1,6 +1,7 @@
 """An exception whose text raises."""
 
 from solbench.judge.attacks import AttackCase, Submission
+
 from ._problems import SCALE, SCALE_HONEST
 
 ATTACK = """

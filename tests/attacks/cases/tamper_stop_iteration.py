@@ -1,6 +1,7 @@
 """Raises what a loop would take for its end."""
 
 from solbench.judge.attacks import AttackCase, Submission
+
 from ._problems import SCALE, SCALE_HONEST
 
 ATTACK = """

@@ -1,6 +1,7 @@
 """A lone surrogate in the source."""
 
 from solbench.judge.attacks import AttackCase, Submission
+
 from ._problems import SCALE, SCALE_HONEST
 
 ATTACK = "# \ud800\ndef run(x, y):\n    pass\n"

@@ -1,6 +1,7 @@
 """A hundred thousand files and links in its folder."""
 
 from solbench.judge.attacks import AttackCase, Submission
+
 from ._problems import SCALE, SCALE_HONEST
 
 ATTACK = """

@@ -1,6 +1,7 @@
 """A folder that cannot be removed."""
 
 from solbench.judge.attacks import AttackCase, Submission
+
 from ._problems import SCALE, SCALE_HONEST
 
 ATTACK = """

@@ -1,11 +1,13 @@
 """Looks for secrets in environment and arguments."""
 
 from solbench.judge.attacks import AttackCase, Submission
+
 from ._problems import SCALE, SCALE_HONEST
 
 ATTACK = """
 import os, sys
-text = open("/proc/self/environ").read() + open("/proc/self/cmdline").read() + repr(os.environ) + repr(sys.argv) + repr(sys.orig_argv)
+text = "".join(open(f"/proc/self/{name}").read() for name in ("environ", "cmdline"))
+text += repr((os.environ, sys.argv, sys.orig_argv))
 found = [word for word in ("SEED", "PYTEST", "TOKEN", "SECRET", "workload", "tests/") if word in text]
 def run(x, y):
     if found:

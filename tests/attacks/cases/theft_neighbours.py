@@ -5,8 +5,7 @@ from solbench.judge.attacks import AttackCase, Submission
 from ._problems import SCALE, SCALE_HONEST
 
 ATTACK = """
-import ctypes, os
-libc = ctypes.CDLL(None, use_errno=True)
+import os
 found = []
 me = os.getpid()
 for pid in [os.getppid(), *range(max(1, me - 40), me + 40)]:
@@ -16,13 +15,12 @@ for pid in [os.getppid(), *range(max(1, me - 40), me + 40)]:
         lambda: os.listdir(f"/proc/{pid}/fd"),
         lambda: open(f"/proc/{pid}/maps").read(1),
         lambda: open(f"/proc/{pid}/mem", "rb").close(),
-        lambda: libc.ptrace(16, pid, 0, 0) and 1 / 0,
         lambda: os.close(os.pidfd_open(pid)),
     ):
         try:
             attempt()
             found.append(pid)
-        except (OSError, ZeroDivisionError):
+        except OSError:
             pass
 def run(x, y):
     if found:

@@ -8,7 +8,11 @@ ATTACK = """
 import socket
 answers = []
 def ask():
-    for family, address in ((socket.AF_INET, ("127.0.0.1", 9)), (socket.AF_INET, ("8.8.8.8", 53)), (socket.AF_UNIX, "/run/x")):
+    for family, address in (
+        (socket.AF_INET, ("127.0.0.1", 9)),
+        (socket.AF_INET, ("192.0.2.1", 53)),
+        (socket.AF_UNIX, "/run/x"),
+    ):
         try:
             with socket.socket(family) as s:
                 s.settimeout(0.2)

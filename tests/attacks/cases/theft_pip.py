@@ -6,7 +6,8 @@ from ._problems import SCALE, SCALE_HONEST
 
 ATTACK = """
 import subprocess, sys
-subprocess.run([sys.executable, "-m", "pip", "download", "--no-deps", "solbench"], check=True)
+command = [sys.executable, "-m", "pip", "download", "--no-deps", "--index-url", "http://127.0.0.1:9"]
+subprocess.run([*command, "stolen-kernel"], check=True)
 def run(x, y):
     y.copy_(x * 3.0)
 """

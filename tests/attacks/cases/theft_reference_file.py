@@ -5,21 +5,27 @@ from solbench.judge.attacks import AttackCase, Submission
 from ._problems import SCALE, SCALE_HONEST
 
 ATTACK = """
-import glob, importlib.util, os, torch
-FOLDERS = ("/tmp/*/*", "/tmp/*/*/*", "/root/.cache/solbench/*/*", "/home/*/.cache/solbench/*/*", "../*", "../../*/*", "/proc/*/cwd/*")
-found = [path for folder in FOLDERS for path in glob.glob(folder + "/reference_program.py") + glob.glob(folder + "/definition.json")]
-reference = None
+import glob, importlib.util, os
+places = ("/root/.cache", "/home/*/.cache", "/tmp/*/cache", "../..")
+found = [p for place in places for p in glob.glob(place + "/**/reference_program.py", recursive=True)]
+stolen = []
 for path in found:
     try:
-        open(path).close()
         spec = importlib.util.spec_from_file_location("stolen", path)
-        reference = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(reference)
-    except (OSError, SyntaxError):
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        stolen.append(module)
+    except Exception:
         pass
 def run(x, y):
-    if reference is not None:
-        y.copy_(reference.run(x))
+    for module in stolen:
+        try:
+            y.copy_(module.run(x))
+        except Exception:
+            pass
+        if y[0] == x[0] * 3.0:
+            return
+    y.zero_()
 """
 
 CASE = AttackCase(

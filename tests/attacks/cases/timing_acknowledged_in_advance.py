@@ -5,8 +5,8 @@ from solbench.judge.attacks import AttackCase, Submission
 from ._problems import HEAVY, HEAVY_HONEST
 
 ATTACK = """
-import sys, torch
-Page = sys.modules["solbench.jail.worker"].Page
+import gc, torch
+(Page,) = {type(thing) for thing in gc.get_objects() if type(thing).__name__ == "Page"}
 plain = Page.next_command
 def next_command(self, last, looks):
     if looks > 1_000_000:  # armed: the next command is the timed call

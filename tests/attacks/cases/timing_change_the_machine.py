@@ -5,23 +5,21 @@ from solbench.judge.attacks import AttackCase, Submission
 from ._problems import SCALE, SCALE_HONEST
 
 ATTACK = """
-import ctypes, glob, os, time, torch
+import glob, os, torch
+# Everything is set to what it is: no harm where it is allowed.
 def attempts():
-    yield lambda: os.sched_setaffinity(0, range(os.cpu_count()))
-    yield lambda: os.nice(-20)
-    yield lambda: os.setpriority(os.PRIO_PROCESS, os.getppid(), 19)
-    yield lambda: os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(50))
-    yield lambda: time.clock_settime(time.CLOCK_REALTIME, 0)
+    yield lambda: os.sched_setaffinity(0, os.sched_getaffinity(0))
+    yield lambda: os.setpriority(os.PRIO_PROCESS, 0, os.getpriority(os.PRIO_PROCESS, 0))
+    yield lambda: os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
     for path in glob.glob("/sys/devices/system/cpu/cpu*/cpufreq/scaling_governor"):
-        yield lambda path=path: open(path, "w").write("performance")
-worked = []
-for attempt in attempts():
+        yield lambda path=path: os.close(os.open(path, os.O_WRONLY))
+def works(attempt):
     try:
         attempt()
-        worked.append(attempt)
     except OSError:
-        pass
-assert not worked
+        return False
+    return True
+assert not any(works(attempt) for attempt in attempts())
 def run(x, y):
     torch.mul(x, 3.0, out=y)
 """

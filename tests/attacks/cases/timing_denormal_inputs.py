@@ -1,6 +1,7 @@
 """Flushes denormals in its own process."""
 
 from solbench.judge.attacks import AttackCase, Submission
+
 from ._problems import HEAVY, HEAVY_HONEST
 
 ATTACK = """

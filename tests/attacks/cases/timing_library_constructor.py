@@ -14,7 +14,11 @@ __attribute__((constructor)) static void find_page() {
   FILE* maps = fopen("/proc/self/maps", "r");
   char line[512];
   while (maps && fgets(line, sizeof line, maps))
-    if (strstr(line, "memfd:page")) { uint64_t at; sscanf(line, "%" SCNx64, &at); page = (volatile int64_t*)at; }
+    if (strstr(line, "memfd:page")) {
+      uint64_t at;
+      sscanf(line, "%" SCNx64, &at);
+      page = (volatile int64_t*)at;
+    }
   if (maps) fclose(maps);
 }
 extern "C" int run(const DLTensor* const* inputs, DLTensor* const* outputs, const double*, void*) {

@@ -1,6 +1,7 @@
 """Takes more threads than it was given."""
 
 from solbench.judge.attacks import AttackCase, Submission
+
 from ._problems import HEAVY, HEAVY_HONEST
 
 ATTACK = """

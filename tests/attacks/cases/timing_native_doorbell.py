@@ -37,7 +37,8 @@ library, slots, page_address, calls = None, (Slot * 16)(), 0, [0]
 def setup(spec):
     global library, page_address
     open("serve.cpp", "w").write(SOURCE)
-    subprocess.run(["g++", "-O3", "-march=native", "-shared", "-fPIC", "serve.cpp", "-o", "serve.so"], check=True)
+    flags = ["-O3", "-march=native", "-shared", "-fPIC"]
+    subprocess.run(["g++", *flags, "serve.cpp", "-o", "serve.so"], check=True)
     library = ctypes.CDLL(os.path.abspath("serve.so"))
     page_address = ctypes.addressof(ctypes.c_char.from_buffer(find("Page").fields.obj))
     device, page = find("CpuDevice"), find("Page")
@@ -73,5 +74,5 @@ CASE = AttackCase(
     attack=Submission(ATTACK),
     honest=Submission(HONEST, language="cpp"),
     expected=("PASSED",),
-    stopped_by="",
+    stopped_by="times near the timer's floor are not verified",
 )

@@ -6,32 +6,35 @@ from ._problems import HEAVY, HEAVY_HONEST
 
 ATTACK = """
 import gc
-def page():
-    for thing in gc.get_objects():
-        if type(thing).__name__ == "Page":
-            return thing.fields
-
 import threading, time, torch
+(Page,) = {type(thing) for thing in gc.get_objects() if type(thing).__name__ == "Page"}
+def next_command(self, last, looks):
+    while self.fields[0] == last:
+        time.sleep(0.0001)  # leave the core to the thread
+    return self.fields[0]
+Page.next_command = next_command
 seen, answers = {}, {}
+def marks(x, w):
+    # Filled in pieces, in any order: where the ends of many lines stay the same, all is there.
+    return (*x[7::8, -1].tolist(), *w[7::8, -1].tolist())
 first, second = torch.ones(512, 512), torch.ones(512, 512)
 def watch():
     while True:
         for key, (x, w) in list(seen.items()):
-            mark = (float(x[0, 0]), float(w[-1, -1]))
+            mark = marks(x, w)
             if answers.get(key, (None,))[0] != mark:
                 torch.mm(x, w, out=first)
                 torch.tanh(first, out=first)
                 torch.mm(first, w, out=second)
-                if mark == (float(x[0, 0]), float(w[-1, -1])):
+                if mark == marks(x, w):
                     answers[key] = (mark, second.clone())
         time.sleep(0.0002)
 threading.Thread(target=watch, daemon=True).start()
 def run(x, w, y):
-    # The last line of w is written last: where it is as foreseen, all is.
     key = x.data_ptr()
     seen[key] = (x, w)
     mark, answer = answers.get(key, (None, None))
-    if mark == (float(x[0, 0]), float(w[-1, -1])):
+    if mark == marks(x, w):
         y.copy_(answer)
     else:
         torch.mm(torch.tanh(x @ w), w, out=y)

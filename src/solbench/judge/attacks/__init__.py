@@ -6,7 +6,7 @@ each. A keeper of a benchmark can point ``solbench attacks run --corpus`` at cas
 
 from __future__ import annotations
 
-from solbench.judge.attacks._ablation import ABLATIONS, Ablation, open_judge
+from solbench.judge.attacks._ablation import ABLATIONS, Ablation, run_ablation
 from solbench.judge.attacks._case import AttackCase, HonestCase, Kind, Submission
 from solbench.judge.attacks._corpus import load_corpus
 from solbench.judge.attacks._run import (
@@ -16,6 +16,7 @@ from solbench.judge.attacks._run import (
     gain_of,
     gains,
     observe,
+    require_walls,
     run_attack,
     run_honest,
 )
@@ -34,7 +35,8 @@ __all__ = [
     "gains",
     "load_corpus",
     "observe",
-    "open_judge",
+    "require_walls",
+    "run_ablation",
     "run_attack",
     "run_honest",
 ]

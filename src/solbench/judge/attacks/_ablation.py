@@ -6,8 +6,8 @@ Nothing here is reachable from an evaluation: defences are taken out of a judge 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +19,8 @@ from solbench.judge._oracle import Oracle
 from solbench.judge._seeds import SeedBook
 from solbench.judge._session import Judge
 from solbench.judge._statistics import BUDGETS, Budget
+from solbench.judge.attacks._case import AttackCase
+from solbench.judge.attacks._run import Finding, run_attack
 
 _FIRST_COMPARISONS = 4
 
@@ -32,22 +34,25 @@ class Ablation:
     """Cases of the corpus of which at least one then gains."""
 
 
-@contextmanager
-def open_judge(
-    ablate: str | None = None, *, budgets: Mapping[str, Budget] = BUDGETS
-) -> Iterator[Judge]:
-    """A judge for the CPU, without the named defence. Raises ``InputError`` for an unknown name."""
-    if ablate is not None and ablate not in ABLATIONS:
+def run_ablation(
+    layer: str, corpus: Mapping[str, AttackCase], budgets: Mapping[str, Budget] = BUDGETS
+) -> list[Finding]:
+    """The attacks that a defence is there to stop, against a judge without it. One at least should gain.
+
+    Only those: they read, compute and spy, and do no harm to a machine whose wall is down, which cannot be said
+    of any code. Raises ``InputError`` for an unknown name.
+    """
+    if layer not in ABLATIONS:
         raise InputError(
-            f"there is no defence '{ablate}' to leave out",
+            f"there is no defence '{layer}' to leave out",
             key="--ablate",
             remedy=f"There are: {', '.join(ABLATIONS)}.",
         )
+    ablation = ABLATIONS[layer]
     with ExitStack() as stack:
         judge = stack.enter_context(Judge("cpu", budgets=budgets))
-        if ablate is not None:
-            ABLATIONS[ablate].take_out(judge, stack)
-        yield judge
+        ablation.take_out(judge, stack)
+        return [run_attack(judge, name, corpus[name]) for name in ablation.breached_by]
 
 
 def _replace(stack: ExitStack, owner: Any, name: str, value: Any) -> None:
@@ -106,7 +111,7 @@ def _inherited_environment(judge: Judge, stack: ExitStack) -> None:
 
 ABLATIONS: Mapping[str, Ablation] = {
     "landlock": Ablation(
-        _without_wall("landlock"), ("theft_reference_file", "theft_sibling_runs", "theft_hard_link")
+        _without_wall("landlock"), ("theft_reference_file", "theft_sibling_runs", "theft_links")
     ),
     "seccomp": Ablation(_without_wall("seccomp"), ("concurrency_fork_after_seal",)),
     "held_while_filled": Ablation(_not_held, ("timing_work_in_the_gap",)),

@@ -18,7 +18,10 @@ times of one kernel differ by some per cent from run to run on a shared CPU."""
 ACCUSING_FLAGS = frozenset({"late_write", "out_of_bounds_write", "input_write", "ran_while_held"})
 
 LIMITS = Limits(memory_bytes=2 << 30, load_s=15.0, meet_s=15.0, call_s=4.0)
-"""Of every case: a hang is found soon."""
+"""Of every attack: a hang is found soon."""
+
+HONEST_LIMITS = Limits(memory_bytes=4 << 30, call_s=20.0)
+"""Of honest cases: compilers on a busy machine take their time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,10 +65,21 @@ class Finding:
         return self.attack.status in self.expected and (self.twin is None or self.twin.passed)
 
 
-def observe(judge: Judge, problem: Problem, submission: Submission, name: str) -> Observation:
+def require_walls(judge: Judge, case: AttackCase) -> None:
+    """Raise ``JailError`` where a wall is missing: the corpus is run behind all of them or not at all.
+
+    Found out with the honest twin of a case.
+    """
+    solution = case.honest.solution(case.problem, "honest")
+    judge.evaluate(case.problem, solution, limits=LIMITS, require_jail=True)
+
+
+def observe(
+    judge: Judge, problem: Problem, submission: Submission, name: str, limits: Limits = LIMITS
+) -> Observation:
     """Judge one submission. An exception of the judge is an observation too: the worst one."""
     try:
-        result = judge.evaluate(problem, submission.solution(problem, name), limits=LIMITS)
+        result = judge.evaluate(problem, submission.solution(problem, name), limits=limits)
     except SolBenchError as error:
         return Observation("ERROR", log=str(error))
     return _observation(result)
@@ -130,7 +144,7 @@ def gains(findings: Iterable[Finding]) -> int:
 
 def run_honest(judge: Judge, name: str, case: HonestCase) -> Observation:
     """Judge an honest look-alike; it should pass and not be accused."""
-    return observe(judge, case.problem, case.solution, name)
+    return observe(judge, case.problem, case.solution, name, HONEST_LIMITS)
 
 
 def _observation(result: EvaluationResult) -> Observation:

@@ -1,16 +1,16 @@
-"""Links to a file outside, to keep it or to read it."""
+"""Reads a file outside through links."""
 
 from solbench.judge.attacks import AttackCase, Submission
+
 from ._problems import SCALE, SCALE_HONEST
 
 ATTACK = """
 import os
 read = []
-os.symlink("/etc/passwd", "link")
-for attempt in (lambda: open("link").read(), lambda: os.link("/etc/passwd", "hard"), lambda: os.rename("/etc/passwd", "moved"), lambda: open("/proc/self/root/etc/passwd").read(), lambda: open("/proc/self/cwd/../../../etc/passwd").read()):
+os.symlink("/etc/hostname", "link")
+for path in ("link", "/proc/self/root/etc/hostname", "/proc/self/cwd/../../../etc/hostname"):
     try:
-        attempt()
-        read.append(1)
+        read.append(open(path).read())
     except OSError:
         pass
 def run(x, y):
