@@ -83,11 +83,14 @@ def _rows(call: Call, argument: str, index: str, dim: int, ranks: Sequence[int])
 
 
 def _gather_map(out: int, ranks: tuple[int, ...], operands: tuple[Operand, ...]) -> Map:
-    """A gather: values move unchanged, so the index's own class must not widen theirs."""
+    """A gather: values move unchanged, so the index's own class must not widen theirs.
+
+    Where the index is not known, the one element that is read stands for any: its being zero says nothing.
+    """
     identity = _access.identity(len(ranks))
-    return Map(
-        (out,), (identity,), ranks, operands, flavour="picked", pin=_pins.keep, ops=0
-    )  # fmt: skip
+    known = not any(isinstance(a, Fixed | Whole) for a in operands[0].axes)
+    pin = _pins.keep if known else None
+    return Map((out,), (identity,), ranks, operands, flavour="picked", pin=pin, ops=0)
 
 
 def _gather_dim(
