@@ -76,3 +76,12 @@ def test_an_entrypoint_that_exits_has_failed(oracle: Make) -> None:
     made = oracle(source, {"x": {"type": "custom"}})
     with pytest.raises(ReferenceFailed, match=r"entrypoint 'draw' of shift failed: SystemExit: 3"):
         made.inputs(1)
+
+
+def test_what_a_call_sets_in_torch_does_not_outlive_it(oracle: Make) -> None:
+    made = oracle(
+        "import torch\ndef run(x, k):\n    torch.set_default_dtype(torch.float64)\n"
+        "    torch.set_grad_enabled(False)\n    return x\n"
+    )
+    made.expected(made.inputs(1))
+    assert (torch.get_default_dtype(), torch.is_grad_enabled()) == (torch.float32, True)

@@ -11,7 +11,14 @@ from typing import Any
 import pytest
 
 from solbench.errors import ReferenceFailed
-from solbench.spec import Problem, load_entrypoint, load_problem, load_reference, reference_file
+from solbench.spec import (
+    Problem,
+    load_entrypoint,
+    load_problem,
+    load_reference,
+    reference_failure,
+    reference_file,
+)
 
 Load = Callable[[str], Problem]
 
@@ -100,3 +107,29 @@ def test_the_entrypoint_shares_the_module_of_run(public_form: Path) -> None:
     assert entrypoint is not None
     assert entrypoint.__globals__ is load_reference(problem).__globals__
     assert load_entrypoint(load_problem(public_form / "packed_blob")) is None
+
+
+def test_settings_of_torch_hold_during_the_reference_only(load: Load) -> None:
+    import torch
+
+    problem = load(
+        "import torch\ntorch.set_default_dtype(torch.float64)\ntorch.set_grad_enabled(False)\n"
+        "torch.set_default_device('meta')\n"
+        "def run(x, factor):\n"
+        "    made = torch.ones(2)\n"
+        "    return made.dtype, made.device.type, torch.is_grad_enabled()\n"
+    )
+    run = load_reference(problem)
+    assert run(1, 2) == (torch.float64, "meta", False)
+    made = torch.ones(2)
+    assert (made.dtype, made.device.type, torch.is_grad_enabled()) == (torch.float32, "cpu", True)
+
+
+def test_a_failing_call_names_the_line(load: Load) -> None:
+    problem = load("def run(x, factor):\n    return x / factor\n")
+    with pytest.raises(ZeroDivisionError) as caught:
+        load_reference(problem)(1, 0)
+    assert str(reference_failure(problem, caught.value)) == (
+        "the reference of scale_rows failed: ZeroDivisionError: division by zero "
+        "(line 2: return x / factor)"
+    )

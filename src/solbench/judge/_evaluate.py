@@ -33,6 +33,7 @@ from solbench.spec import (
     definition_digest,
     signature_error,
     solution_digest,
+    torch_state_kept,
     workload_digest,
 )
 
@@ -134,7 +135,8 @@ class EvaluationRun:
 
     def _open_case(self, workload: Workload) -> Case:
         request = self._request
-        bound = self._judge.bounds.get(request.problem, workload, request.hardware)
+        with torch_state_kept():  # deriving it executes the reference
+            bound = self._judge.bounds.get(request.problem, workload, request.hardware)
         case = Case(workload, bound, SeedBook())
         try:
             case.oracle = Oracle(request.problem, workload, self._judge.device.oracle_device)

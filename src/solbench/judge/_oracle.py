@@ -8,10 +8,17 @@ from typing import Any
 
 import torch
 
-from solbench.errors import ReferenceFailed
 from solbench.gate import GateResult, official_gate_all, official_gate_calls
 from solbench.judge._layouts import ArgumentValue
-from solbench.spec import Problem, Workload, load_reference, make_inputs, normalise_outputs
+from solbench.spec import (
+    Problem,
+    Workload,
+    load_reference,
+    make_inputs,
+    normalise_outputs,
+    reference_failure,
+    torch_state_kept,
+)
 
 
 class Oracle:
@@ -45,9 +52,10 @@ class Oracle:
         """What the reference makes of them; it may write into them. Raises ``ReferenceFailed``."""
         start = time.perf_counter()
         try:
-            returned = self._run(*inputs.values())
+            with torch_state_kept():
+                returned = self._run(*inputs.values())
         except (Exception, SystemExit) as error:  # the reference is the problem's code, not ours
-            raise ReferenceFailed(f"{type(error).__name__}: {error}") from error
+            raise reference_failure(self.problem, error) from error
         outputs = normalise_outputs(self.problem, returned, self.workload)
         self.seconds.append(time.perf_counter() - start)
         # Contiguous clones: an output may be a view of an input, or of another output.

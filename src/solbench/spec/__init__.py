@@ -24,7 +24,12 @@ from solbench.spec._definition import (
 )
 from solbench.spec._dtypes import DTYPES, Dtype, dtype_of, torch_dtype
 from solbench.spec._problem import Problem, load_problem, make_problem
-from solbench.spec._reference import load_entrypoint, load_reference, reference_file
+from solbench.spec._reference import (
+    load_entrypoint,
+    load_reference,
+    reference_failure,
+    reference_file,
+)
 from solbench.spec._schema import SCHEMAS, schema
 from solbench.spec._solution import (
     NATIVE_LANGUAGES,
@@ -77,6 +82,7 @@ if TYPE_CHECKING:
     )
     from solbench.spec._outputs import normalise_outputs
     from solbench.spec._packing import pack_float4, unpack_float4
+    from solbench.spec._torch_state import torch_state_kept
 
 _WITH_TORCH = {
     "InputLayout": "_inputs",
@@ -86,6 +92,7 @@ _WITH_TORCH = {
     "make_inputs": "_inputs",
     "normalise_outputs": "_outputs",
     "pack_float4": "_packing",
+    "torch_state_kept": "_torch_state",
     "unpack_float4": "_packing",
 }
 """Name → the module that defines it and imports torch."""
@@ -150,11 +157,13 @@ __all__ = [
     "parse_expression",
     "problem_digest",
     "read_traces",
+    "reference_failure",
     "reference_file",
     "schema",
     "signature_error",
     "solution_digest",
     "torch_dtype",
+    "torch_state_kept",
     "trace_line",
     "unpack",
     "unpack_float4",

@@ -19,6 +19,7 @@ from solbench.spec._problem import Problem
 from solbench.spec._reference import describe, line_in, load_entrypoint, reference_file
 from solbench.spec._safetensors import load_safetensors
 from solbench.spec._shapes import declared_shape
+from solbench.spec._torch_state import torch_state_kept
 from solbench.spec._workload import (
     CustomInput,
     InputDescriptor,
@@ -205,7 +206,8 @@ def _custom_inputs(
     name = f"the entrypoint '{problem.definition.custom_inputs_entrypoint}' of {problem.name}"
     with _seeded(derived_seed(seed, workload.uuid), device):
         try:
-            made = entrypoint(axes_and_scalars(problem, workload), device)
+            with torch_state_kept():
+                made = entrypoint(axes_and_scalars(problem, workload), device)
         except (Exception, SystemExit) as error:
             line = line_in(error, reference_file(problem))
             raise ReferenceFailed(f"{name} failed: {describe(error)}{line}") from error

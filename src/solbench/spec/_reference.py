@@ -10,16 +10,23 @@ import warnings
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from solbench.errors import ReferenceFailed
 from solbench.spec._document import read_text
 from solbench.spec._problem import Problem
 from solbench.spec._problem_files import REFERENCE_FILE
 
+if TYPE_CHECKING:
+    from solbench.spec._torch_state import TorchState
+
 
 def load_reference(problem: Problem) -> Callable[..., Any]:
-    """The reference's ``run``; ``ReferenceFailed`` if its module cannot be executed."""
+    """The reference's ``run``; ``ReferenceFailed`` if its module cannot be executed.
+
+    What its module sets in torch for the whole process (a default dtype or device, no gradients)
+    holds during its own calls only.
+    """
     return _function(problem, "run")
 
 
@@ -46,14 +53,21 @@ def _short_digest(problem: Problem) -> str:
 
 
 def _function(problem: Problem, name: str) -> Callable[..., Any]:
-    function = getattr(_module(problem), name, None)
+    module = _module(problem)
+    function = getattr(module, name, None)
     if not callable(function):
         raise ReferenceFailed(f"the reference of {problem.name} defines no function '{name}'")
     found: Callable[..., Any] = function
-    return found
+    if module.__name__ not in _states:
+        return found
+    from solbench.spec._torch_state import under_state
+
+    return under_state(found, _states[module.__name__])
 
 
 _loading = threading.RLock()
+_states: dict[str, TorchState] = {}
+"""Name of a reference's module → the process-wide settings that it made, if it made any."""
 
 
 def _module(problem: Problem) -> ModuleType:
@@ -73,7 +87,7 @@ def _loaded_module(problem: Problem) -> ModuleType:
     module.__file__ = file
     sys.modules[name] = module  # dataclasses and pickle look the module up while it is executed
     try:
-        _execute(module, file, problem.definition.reference)
+        _execute_contained(module, file, problem.definition.reference)
     except BaseException as error:
         del sys.modules[name]
         if isinstance(error, (Exception, SystemExit)):
@@ -83,6 +97,17 @@ def _loaded_module(problem: Problem) -> ModuleType:
             ) from error
         raise
     return module
+
+
+def _execute_contained(module: ModuleType, file: str, source: str) -> None:
+    from solbench.spec._torch_state import TorchState, torch_state_kept
+
+    with torch_state_kept():
+        before = TorchState.current()
+        _execute(module, file, source)
+        after = TorchState.current()
+    if after != before:
+        _states[module.__name__] = after
 
 
 def _execute(module: ModuleType, file: str, source: str) -> None:
@@ -95,6 +120,12 @@ def _execute(module: ModuleType, file: str, source: str) -> None:
         warnings.simplefilter("ignore", DeprecationWarning)
         code = compile(source, file, "exec", dont_inherit=True)
     exec(code, module.__dict__)
+
+
+def reference_failure(problem: Problem, error: BaseException) -> ReferenceFailed:
+    """The exception that says what a call of ``run`` raised, and in which line."""
+    line = line_in(error, reference_file(problem))
+    return ReferenceFailed(f"the reference of {problem.name} failed: {describe(error)}{line}")
 
 
 def describe(error: BaseException) -> str:
