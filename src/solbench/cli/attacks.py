@@ -66,18 +66,18 @@ def run_command(
                 "an ablation chooses its cases itself", key="NAME", remedy="Leave it out."
             )
         findings = run_ablation(ablate, cases)
+        if json_lines:
+            for finding in findings:
+                _console.emit(_record(finding))
     else:
-        findings = _run(_choose(cases, names))
-    if json_lines:
-        for finding in findings:
-            _console.emit(_record(finding))
-    else:
+        findings = _run(_choose(cases, names), json_lines)
+    if not json_lines:
         _show(findings, gains(findings))
     if gains(findings):
         raise typer.Exit(_console.ExitCode.NO)
 
 
-def _run(cases: Mapping[str, AttackCase]) -> list[Finding]:
+def _run(cases: Mapping[str, AttackCase], json_lines: bool) -> list[Finding]:
     from solbench.judge import Judge
     from solbench.judge.attacks import require_walls, run_attack
 
@@ -85,7 +85,10 @@ def _run(cases: Mapping[str, AttackCase]) -> list[Finding]:
     with Judge("cpu") as judge, _console.progress("attacks", len(cases)) as bar:
         require_walls(judge, next(iter(cases.values())))
         for name, case in cases.items():
-            findings.append(run_attack(judge, name, case))
+            finding = run_attack(judge, name, case)
+            findings.append(finding)
+            if json_lines:
+                _console.emit(_record(finding))
             bar.advance(name)
     return findings
 
