@@ -1,6 +1,6 @@
 """Residual block of a diffusion U-Net in float16: twice GroupNorm, SiLU and a 3 × 3 convolution; a shortcut.
 
-The timestep's vector is projected and added between. The shortcut is a 1 × 1 convolution, as the channels change.
+The timestep's vector is projected and added between. The shortcut is a 1 × 1 convolution: channels change.
 """
 
 from solbench.suite import Model, Problem, activation, draw, rows, scalar, var, weight
