@@ -6,7 +6,9 @@ from collections.abc import Iterable
 
 from solbench.bound import _pins
 from solbench.bound._lifted import Lifted, Map, Pin
+from solbench.bound.graph import Ref
 from solbench.bound.rules._base import Call, rule
+from solbench.bound.rules.elementwise import constant_pin
 
 
 @rule(
@@ -16,7 +18,17 @@ from solbench.bound.rules._base import Call, rule
 )  # fmt: skip
 def filled(call: Call) -> Iterable[Lifted]:
     """The same value everywhere; shape and dtype arguments are not read."""
-    yield call.created()
+    made = call.created()
+    value = call.args.get("fill_value", 1)
+    if isinstance(value, Ref) or "empty" in call.node.op:
+        yield made
+        return
+    constant = constant_pin(float(value))
+    yield Map(
+        made.outs, made.out_axes, made.ranks, (), ops=0,
+        flavour="moved" if value in (0, 1) else "computed",
+        pin=None if constant is None else lambda pins: Pin(constant, None),
+    )  # fmt: skip
 
 
 @rule("aten.zeros", "aten.zeros_like", "aten.new_zeros", "aten.zero")
