@@ -122,7 +122,8 @@ def _scaled(
     """The narrower class that is left when factors are applied after summation."""
     if node.contracts or node.coupled or not node.operands:
         return None
-    if node.flavour == "moved" and len(node.operands) == 1:
+    alone = len(node.operands) == 1
+    if (node.flavour == "moved" and alone) or node.flavour == "picked":
         found = _passed_on(node.operands[0], node, values, facts)
     elif node.flavour == "product":
         found = _factored(node, values, facts)

@@ -7,9 +7,11 @@ from math import inf
 
 import numpy as np
 
-from solbench.bound import _access, _pins, _precision
-from solbench.bound._lifted import Alias, Flavour, Lifted, Map, Operand, PinRule
+from solbench.bound import _access, _pins, _precision, _region
+from solbench.bound._lifted import Alias, Flavour, Lifted, Map, Operand, Pin, PinRule
+from solbench.bound._pins import Pins
 from solbench.bound._region import Box
+from solbench.bound._sets import DENSE_LIMIT
 from solbench.bound.rules._base import Call, MissingRule, rule
 
 
@@ -179,10 +181,13 @@ def copy(call: Call) -> Iterable[Lifted]:
 
 
 def mask_box(call: Call, argument: str, *, inverted: bool = False) -> tuple[bool, Box | None]:
-    """(known?, box of output positions where the mask is true; ``None``: nowhere)."""
+    """(known?, box of output positions where the mask is true; ``None``: nowhere).
+
+    A mask that is too large to keep counts as one that leaves nothing, either way round.
+    """
     content = call.mask(argument)
     if content is None:
-        return False, None
+        return call.hidden(argument), None
     mask = content.bool().cpu().numpy()
     box = _pins.box_of_mask(~mask if inverted else mask)
     if box is None:
@@ -256,12 +261,43 @@ def _only(value: float, free: Box | None) -> PinRule:
 @rule("aten.tril", "aten.triu")
 def triangle(call: Call) -> Iterable[Lifted]:
     """Zero above or below a diagonal of the last two dimensions."""
-    ranks = call.shape()
-    free = triangle_box(ranks, int(call.args["diagonal"]), lower="tril" in call.node.op)
+    ranks, diagonal, lower = call.shape(), int(call.args["diagonal"]), "tril" in call.node.op
     axes = _access.identity(len(ranks))
+    if ranks[-2] * ranks[-1] > DENSE_LIMIT:
+        corner = _corner(ranks, diagonal, lower=lower)
+        operands = () if corner is None else (call.operand("self", axes, within=corner),)
+        unseen = _unseen_triangle if call.hides(call.outputs[0], call.node) else None
+        yield Map(call.outputs[:1], (axes,), ranks, operands, flavour="computed", pin=unseen)
+        return
+    free = triangle_box(ranks, diagonal, lower=lower)
     operands = () if free is None else (call.operand("self", axes, within=free),)
-    pin = _pins.of_box(0.0, free) if operands else _only(0.0, None)
+    zeros = _pins.of_box(0.0, free) if operands else _only(0.0, None)
+    rest = triangle_box(ranks, diagonal + 1 if lower else diagonal - 1, lower=not lower)
+
+    def pin(pins: Pins) -> Pin | None:
+        """Of a matrix of minus infinities those that are kept say more than the zeros."""
+        first = pins[0] if pins else None
+        masked = first is not None and first.value == -inf and first.free is None
+        return Pin(-inf, rest) if masked else zeros(pins)
+
     yield Map(call.outputs[:1], (axes,), ranks, operands, pin=pin)
+
+
+def _unseen_triangle(pins: Pins) -> Pin:
+    """A triangular mask too large to keep: whichever constant it holds may be anywhere."""
+    first = pins[0] if pins else None
+    return Pin(-inf if first is not None and first.value == -inf else 0.0, None)
+
+
+def _corner(ranks: tuple[int, ...], diagonal: int, *, lower: bool) -> Box | None:
+    """A rectangle inside a triangle that is too large to hold: the least that is read."""
+    rows, columns = ranks[-2:]
+    half = rows // 2
+    if lower:
+        sets = [range(half, rows), range(max(0, min(columns, half + diagonal + 1)))]
+    else:
+        sets = [range(half), range(min(columns, max(0, half + diagonal)), columns)]
+    return _region.make_box([*(range(n) for n in ranks[:-2]), *sets], [], ranks)
 
 
 def triangle_box(shape: tuple[int, ...], diagonal: int, *, lower: bool) -> Box | None:
