@@ -123,6 +123,36 @@ def test_zero_dimensional_and_empty_tensors_and_scalars(spawn: Spawn) -> None:
 
 
 @pytest.mark.parametrize(
+    "returned",
+    [
+        "torch.sort(x)",
+        "Pair(*torch.sort(x))",
+        "{'rest': 1, 'order': torch.sort(x)[1], 'sorted': torch.sort(x)[0]}",
+        "OrderedDict(order=torch.sort(x)[1], sorted=torch.sort(x)[0])",
+    ],
+)
+def test_results_may_be_named_tuples_and_dicts_with_more_in_them(
+    spawn: Spawn, returned: str
+) -> None:
+    source = f"""
+        from collections import OrderedDict, namedtuple
+        import torch
+        Pair = namedtuple("Pair", "sorted order")
+        def run(x):
+            return {returned}
+    """
+    layout = layout_of(
+        [("x", (3,), "float32")], [("sorted", (3,), "float32"), ("order", (3,), "int64")]
+    )
+    jailed = spawn(source, layout=layout)
+    jailed.input("x").copy_(torch.tensor([3.0, 1.0, 2.0]))
+    assert jailed.seal().ok
+    assert jailed.run().ok
+    assert jailed.output("sorted").tolist() == [1.0, 2.0, 3.0]
+    assert jailed.output("order").tolist() == [1, 2, 0]
+
+
+@pytest.mark.parametrize(
     ("returned", "status"),
     [
         ("x[:4]", Status.WRONG_SHAPE),

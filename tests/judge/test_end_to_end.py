@@ -24,7 +24,7 @@ from solbench.judge import (
     evaluate,
     reference_solution,
 )
-from solbench.spec import Problem, Solution, trace_line
+from solbench.spec import Problem, Solution, make_problem, trace_line
 
 pytestmark = pytest.mark.xdist_group("judge")
 
@@ -494,3 +494,14 @@ def test_a_worker_that_dies_by_itself_at_some_point(attempt):
         "threading.Thread(target=lambda: (time.sleep(0.02), os._exit(0)), daemon=True).start()\n"
     )
     assert statuses(attempt(source, workloads=2)) == ["RUNTIME_ERROR"] * 2
+
+
+def test_a_workload_with_no_room_for_it_leaves_the_others_theirs(
+    judge: Judge, scale_problem: Callable[..., Problem]
+) -> None:
+    made = scale_problem(workloads=2)
+    large = made.workloads[0].model_copy(update={"axes": {"n": 3 << 44}})  # 192 TiB of float32
+    problem = make_problem(made.definition, [large, made.workloads[1]])
+    result = judge.evaluate(problem, solution(GOOD), limits=SHORT)
+    assert statuses(result) == ["INVALID_REFERENCE", "PASSED"]
+    assert "cannot be prepared here" in result.traces[0].evaluation.log

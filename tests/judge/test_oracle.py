@@ -85,3 +85,11 @@ def test_what_a_call_sets_in_torch_does_not_outlive_it(oracle: Make) -> None:
     )
     made.expected(made.inputs(1))
     assert (torch.get_default_dtype(), torch.is_grad_enabled()) == (torch.float32, True)
+
+
+def test_what_a_reference_prints_while_judged_goes_to_stderr(
+    oracle: Make, capfd: pytest.CaptureFixture[str]
+) -> None:
+    made = oracle("print('loaded')\ndef run(x, k):\n    print('ran')\n    return x\n")
+    made.expected(made.inputs(1))
+    assert capfd.readouterr().out == ""

@@ -13,6 +13,7 @@ import pytest
 from solbench.errors import ReferenceFailed
 from solbench.spec import (
     Problem,
+    contained,
     load_entrypoint,
     load_problem,
     load_reference,
@@ -133,3 +134,12 @@ def test_a_failing_call_names_the_line(load: Load) -> None:
         "the reference of scale_rows failed: ZeroDivisionError: division by zero "
         "(line 2: return x / factor)"
     )
+
+
+def test_what_a_reference_prints_is_no_result(
+    load: Load, capfd: pytest.CaptureFixture[str]
+) -> None:
+    problem = load("print('loading')\ndef run(x, factor):\n    print('running')\n    return x\n")
+    with contained():
+        load_reference(problem)(1, 2)
+    assert capfd.readouterr() == ("", "loading\nrunning\n")

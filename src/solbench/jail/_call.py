@@ -91,13 +91,18 @@ def store(result: Any, fields: Sequence[TensorField], outputs: Sequence[torch.Te
 
 
 def _in_order(result: Any, fields: Sequence[TensorField]) -> Sequence[Any]:
-    if type(result) is tuple or type(result) is list:
-        return result
-    if type(result) is dict:
+    # Subclasses are common (torch.topk's result, NamedTuple, OrderedDict); the base class's own
+    # methods read them, so that no code of theirs runs here.
+    if isinstance(result, tuple):
+        return list(tuple.__iter__(result))
+    if isinstance(result, list):
+        return list(list.__iter__(result))
+    if isinstance(result, dict):
+        by_name = dict(dict.items(result))
         names = [field.name for field in fields]
-        if set(result) != set(names):
-            raise Rejected(Status.WRONG_COUNT, f"returned {list(result)[:8]} instead of {names}")
-        return [result[name] for name in names]
+        if not by_name.keys() >= set(names):
+            raise Rejected(Status.WRONG_COUNT, f"returned {list(by_name)[:8]} instead of {names}")
+        return [by_name[name] for name in names]
     return (result,)
 
 

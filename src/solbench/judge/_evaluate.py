@@ -30,10 +30,10 @@ from solbench.spec import (
     Solution,
     Trace,
     Workload,
+    contained,
     definition_digest,
     signature_error,
     solution_digest,
-    torch_state_kept,
     workload_digest,
 )
 
@@ -135,7 +135,7 @@ class EvaluationRun:
 
     def _open_case(self, workload: Workload) -> Case:
         request = self._request
-        with torch_state_kept():  # deriving it executes the reference
+        with contained():  # deriving it executes the reference
             bound = self._judge.bounds.get(request.problem, workload, request.hardware)
         case = Case(workload, bound, SeedBook())
         try:
@@ -143,6 +143,10 @@ class EvaluationRun:
             case.failure = self._admit(case, case.oracle)
         except (ReferenceFailed, InputError) as error:
             case.failure = Failure("INVALID_REFERENCE", str(error), "spec")
+        except (MemoryError, OSError, RuntimeError) as error:
+            # What torch and mmap raise where there is no room; other workloads may fit.
+            reason = f"this workload cannot be prepared here: {error}"
+            case.failure = Failure("INVALID_REFERENCE", reason, "prepare")
         return case
 
     def _admit(self, case: Case, oracle: Oracle) -> Failure | None:

@@ -13,11 +13,11 @@ from solbench.judge._layouts import ArgumentValue
 from solbench.spec import (
     Problem,
     Workload,
+    contained,
     load_reference,
     make_inputs,
     normalise_outputs,
     reference_failure,
-    torch_state_kept,
 )
 
 
@@ -52,7 +52,7 @@ class Oracle:
         """What the reference makes of them; it may write into them. Raises ``ReferenceFailed``."""
         start = time.perf_counter()
         try:
-            with torch_state_kept():
+            with contained():
                 returned = self._run(*inputs.values())
         except (Exception, SystemExit) as error:  # the reference is the problem's code, not ours
             raise reference_failure(self.problem, error) from error

@@ -51,7 +51,7 @@ from solbench.spec._trace import (
     Timing,
     Trace,
 )
-from solbench.spec._traces import read_traces
+from solbench.spec._traces import read_trace_lines, read_traces
 from solbench.spec._workload import (
     CustomInput,
     InputDescriptor,
@@ -73,6 +73,7 @@ from solbench.spec._writing import (
 )
 
 if TYPE_CHECKING:
+    from solbench.spec._containment import contained
     from solbench.spec._inputs import (
         InputLayout,
         InputValue,
@@ -82,7 +83,6 @@ if TYPE_CHECKING:
     )
     from solbench.spec._outputs import normalise_outputs
     from solbench.spec._packing import pack_float4, unpack_float4
-    from solbench.spec._torch_state import torch_state_kept
 
 _WITH_TORCH = {
     "InputLayout": "_inputs",
@@ -92,7 +92,7 @@ _WITH_TORCH = {
     "make_inputs": "_inputs",
     "normalise_outputs": "_outputs",
     "pack_float4": "_packing",
-    "torch_state_kept": "_torch_state",
+    "contained": "_containment",
     "unpack_float4": "_packing",
 }
 """Name → the module that defines it and imports torch."""
@@ -139,6 +139,7 @@ __all__ = [
     "Workload",
     "axes_and_scalars",
     "check",
+    "contained",
     "definition_digest",
     "dtype_of",
     "evaluate",
@@ -156,6 +157,7 @@ __all__ = [
     "pack_float4",
     "parse_expression",
     "problem_digest",
+    "read_trace_lines",
     "read_traces",
     "reference_failure",
     "reference_file",
@@ -163,7 +165,6 @@ __all__ = [
     "signature_error",
     "solution_digest",
     "torch_dtype",
-    "torch_state_kept",
     "trace_line",
     "unpack",
     "unpack_float4",

@@ -12,6 +12,7 @@ from typing import Any, Literal
 import torch
 
 from solbench.errors import ReferenceFailed, SpecError
+from solbench.spec._containment import contained
 from solbench.spec._definition import TensorSpec
 from solbench.spec._dtypes import dtype_of, torch_dtype
 from solbench.spec._official import Draw, draw_official, draw_plain
@@ -19,7 +20,6 @@ from solbench.spec._problem import Problem
 from solbench.spec._reference import describe, line_in, load_entrypoint, reference_file
 from solbench.spec._safetensors import load_safetensors
 from solbench.spec._shapes import declared_shape
-from solbench.spec._torch_state import torch_state_kept
 from solbench.spec._workload import (
     CustomInput,
     InputDescriptor,
@@ -206,7 +206,7 @@ def _custom_inputs(
     name = f"the entrypoint '{problem.definition.custom_inputs_entrypoint}' of {problem.name}"
     with _seeded(derived_seed(seed, workload.uuid), device):
         try:
-            with torch_state_kept():
+            with contained():
                 made = entrypoint(axes_and_scalars(problem, workload), device)
         except (Exception, SystemExit) as error:
             line = line_in(error, reference_file(problem))

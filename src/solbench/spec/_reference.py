@@ -18,7 +18,7 @@ from solbench.spec._problem import Problem
 from solbench.spec._problem_files import REFERENCE_FILE
 
 if TYPE_CHECKING:
-    from solbench.spec._torch_state import TorchState
+    from solbench.spec._containment import TorchState
 
 
 def load_reference(problem: Problem) -> Callable[..., Any]:
@@ -60,7 +60,7 @@ def _function(problem: Problem, name: str) -> Callable[..., Any]:
     found: Callable[..., Any] = function
     if module.__name__ not in _states:
         return found
-    from solbench.spec._torch_state import under_state
+    from solbench.spec._containment import under_state
 
     return under_state(found, _states[module.__name__])
 
@@ -100,9 +100,9 @@ def _loaded_module(problem: Problem) -> ModuleType:
 
 
 def _execute_contained(module: ModuleType, file: str, source: str) -> None:
-    from solbench.spec._torch_state import TorchState, torch_state_kept
+    from solbench.spec._containment import TorchState, contained
 
-    with torch_state_kept():
+    with contained():
         before = TorchState.current()
         _execute(module, file, source)
         after = TorchState.current()

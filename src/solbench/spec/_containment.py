@@ -1,10 +1,11 @@
-"""Settings of torch that belong to the whole process, so that one program's do not reach the next."""
+"""Running a problem's own program without letting it change the process around it."""
 
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass
 from typing import Any
 
@@ -53,11 +54,13 @@ class TorchState:
 
 
 @contextmanager
-def torch_state_kept() -> Iterator[None]:
-    """Whatever is set within is as before at the end."""
+def contained() -> Iterator[None]:
+    """What is set in torch within is as before at the end; what is printed goes to stderr, since
+    stdout is for results."""
     before = TorchState.current()
     try:
-        yield
+        with redirect_stdout(sys.stderr):
+            yield
     finally:
         before.apply()
 
@@ -67,7 +70,7 @@ def under_state(function: Callable[..., Any], state: TorchState) -> Callable[...
 
     @functools.wraps(function)
     def call(*arguments: Any, **keywords: Any) -> Any:
-        with torch_state_kept():
+        with contained():
             state.apply()
             return function(*arguments, **keywords)
 
