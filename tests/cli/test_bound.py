@@ -120,3 +120,29 @@ def test_explain_in_json_holds_the_bound_and_its_reasons(run: Any, problem_folde
     assert {term["resource"] for term in record["terms"]} >= {"dram"}
     assert [each["tensor"] for each in record["traffic"]] == ["x", "y"]
     assert record["fused_io"]["dram_bytes"] == 2048
+
+
+def test_resume_derives_again_at_another_clock(
+    run: Any, problem_folder: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "bounds.jsonl"
+    known = ["bound", problem_folder, "--hardware", "h200", "--jobs", "1", "--out", out, "--json"]
+    assert len(json_lines(run(*known).stdout)) == 2
+    assert json_lines(run(*known, "--resume").stdout) == []
+    again = json_lines(run(*known, "--resume", "--clock", "1000").stdout)
+    assert [record["clock_mhz"] for record in again] == [1000.0, 1000.0]
+
+
+def test_a_clock_must_be_finite(run: Any, problem_folder: Path) -> None:
+    assert run("bound", problem_folder, "--hardware", "h200", "--clock", "inf").exit_code == 2
+
+
+def test_a_module_can_be_explained(run: Any, tmp_path: Path) -> None:
+    module = tmp_path / "square.py"
+    module.write_text(MODULE.format(statement="return x @ x"))
+    result = run("explain", module, "--hardware", "h200", "--json")
+    assert result.exit_code == 0
+    (record,) = json_lines(result.stdout)
+    assert record["problem"] == str(module)
+    assert record["matrix_flops"] == {"fp32": 2 * 64**3}
+    assert run("explain", module, "--hardware", "h200", "--workload", "x").exit_code == 2

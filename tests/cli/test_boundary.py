@@ -1,5 +1,6 @@
 """Exceptions become one clean message and a documented exit code."""
 
+import errno
 from pathlib import Path
 from typing import Any
 
@@ -114,3 +115,19 @@ def test_a_path_that_does_not_exist_is_named(run: Any, command: str) -> None:
     assert result.exit_code == 2
     assert "no-such-path" in result.stderr.replace("\n", "")
     assert result.stdout == ""
+
+
+def test_a_full_disk_is_no_bug_of_ours(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    full = OSError(errno.ENOSPC, "No space left on device")
+    monkeypatch.setattr("solbench.spec.schema", raising(full))
+    result = run("schema", "trace")
+    assert result.exit_code == 3
+    assert result.stderr == "error: cannot write: No space left on device\n"
+
+
+def test_a_folder_of_problems_is_told_from_a_problem(
+    run: Any, problem_folder: Path, tmp_path: Path
+) -> None:
+    result = run("explain", tmp_path)
+    assert result.exit_code == 2
+    assert "Name one of the problem folders in it: double." in result.stderr.replace("\n", " ")

@@ -184,3 +184,58 @@ def test_a_solution_of_another_problem_is_refused(
     result = run(*arguments)
     assert result.exit_code == 2
     assert "triple" in result.stderr
+
+
+def test_resume_reads_past_a_torn_line_and_appends_below_it(
+    run: Any, judge: StandIn, arguments: list[object], tmp_path: Path
+) -> None:
+    out = tmp_path / "traces.jsonl"
+    run(*arguments, "--out", out)
+    whole, torn = out.read_text().splitlines()
+    out.write_text(f"{whole}\n{torn[:40]}")
+    assert run(*arguments, "--out", out, "--resume").exit_code == 0
+    assert judge.asked[2:] == ["aaaa2222-0000-4000-8000-000000000002"]
+    assert out.read_text().splitlines()[:2] == [whole, torn[:40]]
+    assert uuids(out.read_text().splitlines()[2]) == judge.asked[2:]
+
+
+def test_resume_does_not_take_times_of_another_device(
+    run: Any, judge: StandIn, arguments: list[object], tmp_path: Path
+) -> None:
+    out = tmp_path / "traces.jsonl"
+    run(*arguments, "--out", out)
+    run(*arguments, "--out", out, "--resume", "--device", "cuda:0")
+    assert len(judge.asked) == 4
+
+
+def test_a_workload_named_twice_is_evaluated_once(
+    run: Any, judge: StandIn, arguments: list[object]
+) -> None:
+    result = run(*arguments, "--workload", "aaaa1", "--workload", "aaaa1", "--json")
+    assert len(uuids(result.stdout)) == len(judge.asked) == 1
+
+
+def test_out_in_a_folder_that_does_not_exist_is_bad_input(
+    run: Any, judge: StandIn, arguments: list[object], tmp_path: Path
+) -> None:
+    result = run(*arguments, "--out", tmp_path / "none" / "x.jsonl")
+    assert result.exit_code == 2
+    assert "--out: there is no folder" in result.stderr
+    assert judge.asked == []
+
+
+def test_blobs_reach_the_problem(
+    run: Any, judge: StandIn, arguments: list[object], problem_folder: Path, tmp_path: Path
+) -> None:
+    workload = {
+        "uuid": "stored",
+        "axes": {"n": 4},
+        "inputs": {"x": {"type": "safetensors", "path": "far/w.safetensors", "tensor_key": "x"}},
+    }
+    (problem_folder / "workload.jsonl").write_text(json.dumps(workload) + "\n")
+    (tmp_path / "blobs" / "far").mkdir(parents=True)
+    (tmp_path / "blobs" / "far" / "w.safetensors").write_bytes(b"")
+    assert run("check", problem_folder).stdout.count("w.safetensors' is in none of") == 1
+    assert "none of" not in run("check", problem_folder, "--blobs", tmp_path / "blobs").stdout
+    assert run(*arguments, "--blobs", tmp_path / "blobs").exit_code == 0
+    assert run(*arguments, "--blobs", tmp_path / "nowhere").exit_code == 2

@@ -353,7 +353,7 @@ def test_a_real_measurement_is_plausible_and_stored(cache: Path) -> None:
 
 
 def test_what_is_no_device_is_refused() -> None:
-    with pytest.raises(DeviceError, match="neither cpu nor cuda"):
+    with pytest.raises(InputError, match="Use cpu, or cuda:N"):
         calibrate("tpu")
 
 

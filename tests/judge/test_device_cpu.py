@@ -136,9 +136,9 @@ def test_the_flush_is_larger_than_the_cache():
 
 
 def test_unknown_devices_are_refused():
-    from solbench.errors import DeviceError
+    from solbench.errors import InputError
 
-    with pytest.raises(DeviceError, match="tpu"):
+    with pytest.raises(InputError, match="tpu"):
         open_device("tpu")
 
 

@@ -96,14 +96,16 @@ def bound_lines(
     clock_mhz: float | None = None,
     verify: bool = False,
     out: Path | None = None,
+    blob_roots: Sequence[Path | str] = (),
     timeout_s: float = DEFAULT_TIMEOUT_S,
     memory_bytes: int = DEFAULT_MEMORY_BYTES,
 ) -> Iterator[Bound]:
     """One bound per workload of every program, in the order of ``paths``; without its ``demand``.
 
     ``jobs`` child processes work at a time (default: one a core). What ``out``, a JSONL file of
-    earlier records, already has for this device is skipped. A program that fails, in whatever way, or
-    takes longer than ``timeout_s``, gives a bound with ``error`` set.
+    earlier records, already has for this device and clock is skipped. A program that fails, in whatever
+    way, or takes longer than ``timeout_s``, gives a bound with ``error`` set. ``blob_roots``: as for
+    ``load_problem``.
 
     Raises
     ------
@@ -112,34 +114,38 @@ def bound_lines(
     """
     programs = [found for path in paths for found in find_programs(path)]
     # Raises for an unknown name, and measures ``cpu`` once instead of in every child.
-    load_hardware(hardware)
-    done = _already_in(out, hardware)
+    device = load_hardware(hardware)
+    clock = device.clock_mhz(clock_mhz)
+    done = _already_in(out, device.name, clock)
+    roots = tuple(str(root) for root in blob_roots)
     tasks = [
         task
         for found in programs
-        for task in _tasks(found, hardware, clock_mhz, verify)
+        for task in _tasks(found, hardware, clock, verify, roots)
         if (task.problem, task.workload or "") not in done
     ]
     count = max(1, min(jobs or os.cpu_count() or 1, len(tasks)))
     return run_tasks(tasks, count, timeout_s, memory_bytes)
 
 
-def _tasks(found: Found, hardware: str, clock_mhz: float | None, verify: bool) -> Iterator[Task]:
+def _tasks(
+    found: Found, hardware: str, clock_mhz: float, verify: bool, blob_roots: tuple[str, ...]
+) -> Iterator[Task]:
     path = str(found.path)
     if found.kind == "module":
-        yield Task(path, None, path, hardware, clock_mhz, verify)
+        yield Task(path, None, path, hardware, clock_mhz, verify, blob_roots)
         return
     try:
-        problem = load_problem(found.path)
+        problem = load_problem(found.path, blob_roots)
     except SolBenchError:
         # The child meets the same error and reports it as any other.
-        yield Task(path, None, path, hardware, clock_mhz, verify)
+        yield Task(path, None, path, hardware, clock_mhz, verify, blob_roots)
         return
     for workload in problem.workloads:
-        yield Task(problem.name, workload.uuid, path, hardware, clock_mhz, verify)
+        yield Task(problem.name, workload.uuid, path, hardware, clock_mhz, verify, blob_roots)
 
 
-def _already_in(out: Path | None, hardware: str) -> set[tuple[str, str]]:
+def _already_in(out: Path | None, hardware: str, clock_mhz: float) -> set[tuple[str, str]]:
     """(problem, workload) of the records that a file holds; a torn last line is ignored."""
     if out is None or not out.is_file():
         return set()
@@ -149,7 +155,10 @@ def _already_in(out: Path | None, hardware: str) -> set[tuple[str, str]]:
             record = json.loads(line)
         except json.JSONDecodeError:
             continue
-        if isinstance(record, dict) and record.get("hardware") == hardware:
+        if not isinstance(record, dict):
+            continue
+        same_clock = record.get("clock_mhz") in (None, clock_mhz)
+        if record.get("hardware") == hardware and same_clock:
             done.add((str(record.get("problem")), str(record.get("workload"))))
     return done
 

@@ -20,8 +20,10 @@ class Task:
     """Its uuid; ``None`` for a module, or a problem that cannot be loaded."""
     path: str
     hardware: str
-    clock_mhz: float | None
+    clock_mhz: float
     verify: bool
+    blob_roots: tuple[str, ...] = ()
+    """Further folders of safetensors files."""
 
     def failed(self, error: str, seconds: float) -> Bound:
         """The bound that could not be derived."""

@@ -67,7 +67,7 @@ def _derived(task: Task) -> Bound:
 def _bounds(task: Task) -> tuple[Bound, ...]:
     if Path(task.path).is_dir():
         return derive_bound(
-            _problem(task.path),
+            _problem(task.path, task.blob_roots),
             task.hardware,
             workload=task.workload,
             clock_mhz=task.clock_mhz,
@@ -78,8 +78,8 @@ def _bounds(task: Task) -> tuple[Bound, ...]:
 
 
 @lru_cache(maxsize=4)
-def _problem(path: str) -> Problem:
-    return load_problem(path)
+def _problem(path: str, blob_roots: tuple[str, ...]) -> Problem:
+    return load_problem(path, blob_roots)
 
 
 def _prepare_process(log: TextIO, memory_bytes: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import traceback
 from typing import Annotated, Any, cast
 
@@ -14,6 +15,7 @@ from solbench.cli._console import ExitCode, err, out
 from solbench.errors import DeviceError, InputError, JailError, MissingExtra, SolBenchError
 
 _ENVIRONMENT_ERRORS = (MissingExtra, JailError, DeviceError)
+_DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
 _USAGE_ERROR = cast(type[Exception], typer.BadParameter.__base__)
 """Click's UsageError. Typer vendors click in some versions, so importing click may give another class."""
 _HANDLED_BY_TYPER = (_USAGE_ERROR, typer.Exit, typer.Abort)
@@ -46,6 +48,9 @@ class _Commands(TyperGroup):
         except (*_HANDLED_BY_TYPER, BrokenPipeError):
             raise
         except OSError as error:
+            if error.errno in _DISK_ERRORS:
+                _show("error", f"cannot write: {error.strerror}", error, debug)
+                raise typer.Exit(ExitCode.ENVIRONMENT) from None
             if error.filename is None:
                 raise _internal(error, debug) from None
             _show("error", f"{error.filename}: {error.strerror}", error, debug)

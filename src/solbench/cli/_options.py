@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -35,13 +36,42 @@ OutFile = Annotated[
     Path | None,
     typer.Option("--out", metavar="FILE", help="Also append the records to this JSONL file."),
 ]
+Blobs = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--blobs",
+        metavar="DIR",
+        exists=True,
+        file_okay=False,
+        help="Folder in which safetensors inputs are looked up too. May be repeated.",
+    ),
+]
+
+
+def _finite(value: float | None) -> float | None:
+    if value is not None and not math.isfinite(value):
+        raise typer.BadParameter("a clock is a finite number of MHz")
+    return value
+
+
+Clock = Annotated[
+    float | None,
+    typer.Option(
+        "--clock",
+        metavar="MHZ",
+        min=1,
+        callback=_finite,
+        help="Core clock; default: the highest it can reach.",
+    ),
+]
 
 
 def select_workloads(problem: Problem, wanted: list[str] | None) -> tuple[Workload, ...]:
     """The workloads whose uuid is, or alone begins with, each of ``wanted``; all if none is named."""
     if not wanted:
         return problem.workloads
-    return tuple(_find_workload(problem, name) for name in wanted)
+    chosen = {each.uuid: each for each in (_find_workload(problem, name) for name in wanted)}
+    return tuple(chosen.values())
 
 
 def _find_workload(problem: Problem, name: str) -> Workload:

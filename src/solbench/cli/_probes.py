@@ -87,7 +87,7 @@ def _gpus() -> Iterator[Check]:
         device = torch.cuda.get_device_properties(index)
         known = detect_hardware(f"cuda:{index}")
         detail = f"{device.name}, {device.total_memory >> 30} GiB, sm_{device.major}{device.minor}"
-        remedy = "" if known else "No hardware file: evaluated without a score."
+        remedy = "" if known else "No hardware file: name one with --hardware to evaluate here."
         yield Check("gpu", f"cuda:{index}", "ok", f"{detail}, hardware {known}", remedy)
     found = _find_cupti()
     yield Check(

@@ -10,7 +10,7 @@ import typer
 
 from solbench.cli import _console
 from solbench.cli._app import app
-from solbench.cli._options import Hardware, Json, OutFile
+from solbench.cli._options import Blobs, Clock, Hardware, Json, OutFile
 from solbench.errors import InputError
 
 if TYPE_CHECKING:
@@ -27,12 +27,7 @@ def bound_command(
         ),
     ],
     hardware: Hardware = None,
-    clock_mhz: Annotated[
-        float | None,
-        typer.Option(
-            "--clock", metavar="MHZ", min=1, help="Core clock; default: the highest it can reach."
-        ),
-    ] = None,
+    clock_mhz: Clock = None,
     verify: Annotated[
         bool,
         typer.Option("--verify", help="Replay each graph in float64 against its reference."),
@@ -40,10 +35,14 @@ def bound_command(
     jobs: Annotated[
         int | None, typer.Option(metavar="N", min=1, help="Processes; default: one a core.")
     ] = None,
+    blobs: Blobs = None,
     json_lines: Json = False,
     out: OutFile = None,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Skip workloads that --out holds for this hardware.")
+        bool,
+        typer.Option(
+            "--resume", help="Skip workloads that --out holds for this hardware and clock."
+        ),
     ] = False,
 ) -> None:
     """Derive the speed-of-light bound of every workload.
@@ -57,10 +56,11 @@ def bound_command(
         raise InputError("there is no file to resume from", key="--resume", remedy="Give --out.")
     from solbench.bound import bound_lines, bound_record
     from solbench.cli._hardware import resolve_hardware
+    from solbench.cli._records import open_records
 
     bounds: list[Bound] = []
     with ExitStack() as stack:
-        sink = stack.enter_context(out.open("a", encoding="utf-8")) if out else None
+        sink = stack.enter_context(open_records(out)) if out else None
         bar = stack.enter_context(_console.progress("deriving bounds", None))
         lines = bound_lines(
             paths,
@@ -69,6 +69,7 @@ def bound_command(
             clock_mhz=clock_mhz,
             verify=verify,
             out=out if resume else None,
+            blob_roots=blobs or (),
         )
         for bound in lines:
             bounds.append(bound)

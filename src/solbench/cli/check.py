@@ -10,7 +10,7 @@ import typer
 
 from solbench.cli import _console
 from solbench.cli._app import app
-from solbench.cli._options import Json
+from solbench.cli._options import Blobs, Json
 
 
 @app.command("check")
@@ -22,6 +22,7 @@ def check_command(
             help="Problem folders, definition, workload, solution or trace files, or trees of them.",
         ),
     ],
+    blobs: Blobs = None,
     json_lines: Json = False,
 ) -> None:
     """Check files against the exchange formats, all problems in one pass.
@@ -33,7 +34,7 @@ def check_command(
     from solbench.spec import check
 
     with _console.progress("checking", None):
-        findings = [finding for path in paths for finding in check(path)]
+        findings = [finding for path in paths for finding in check(path, blobs or ())]
     if json_lines:
         for finding in findings:
             _console.emit(_plain(asdict(finding)))

@@ -12,7 +12,15 @@ import typer
 
 from solbench.cli import _console
 from solbench.cli._app import app
-from solbench.cli._options import Hardware, Json, OutFile, ProblemPath, Workloads, select_workloads
+from solbench.cli._options import (
+    Blobs,
+    Hardware,
+    Json,
+    OutFile,
+    ProblemPath,
+    Workloads,
+    select_workloads,
+)
 from solbench.errors import InputError
 
 if TYPE_CHECKING:
@@ -58,6 +66,7 @@ def evaluate_command(
         bool, typer.Option("--require-jail", help="Refuse to run where a jail layer is missing.")
     ] = False,
     json_lines: Json = False,
+    blobs: Blobs = None,
     out: OutFile = None,
     resume: Annotated[
         bool,
@@ -74,17 +83,17 @@ def evaluate_command(
     """
     if resume and out is None:
         raise InputError("there is no file to resume from", key="--resume", remedy="Give --out.")
-    from solbench.cli._records import finished_traces
+    from solbench.cli._records import finished_traces, open_records
     from solbench.judge import evaluate
     from solbench.spec import trace_line
 
-    problem, solution = _load(problem_path, solution_path, workloads_file)
+    problem, solution = _load(_load_problem(problem_path, workloads_file, blobs), solution_path)
     wanted = select_workloads(problem, workload)
-    done = finished_traces(out, problem, solution) if resume and out else {}
+    done = finished_traces(out, problem, solution, device, hardware) if resume and out else {}
     missing = [each for each in wanted if each.uuid not in done]
     traces = dict(done)
     with ExitStack() as stack:
-        sink = stack.enter_context(out.open("a", encoding="utf-8")) if out else None
+        sink = stack.enter_context(open_records(out)) if out else None
         bar = stack.enter_context(_console.progress(f"evaluating {solution.name}", len(missing)))
 
         def keep(trace: Trace) -> None:
@@ -110,13 +119,10 @@ def evaluate_command(
     _finish([traces[each.uuid] for each in wanted], json_lines)
 
 
-def _load(
-    problem_path: Path, solution_path: Path | None, workloads_file: Path | None
-) -> tuple[Problem, Solution]:
+def _load(problem: Problem, solution_path: Path | None) -> tuple[Problem, Solution]:
     from solbench.judge import reference_solution
     from solbench.spec import load_solution
 
-    problem = _load_problem(problem_path, workloads_file)
     for warning in problem.warnings:
         _console.note(f"note: {warning}")
     if solution_path is None:
@@ -131,15 +137,17 @@ def _load(
     return problem, solution
 
 
-def _load_problem(path: Path, workloads_file: Path | None) -> Problem:
+def _load_problem(path: Path, workloads_file: Path | None, blobs: list[Path] | None) -> Problem:
     from solbench.spec import load_problem
 
     if workloads_file is None:
-        return load_problem(path)
+        return load_problem(path, blobs or ())
     folder = path if path.is_dir() else path.parent
     beside = (folder / workloads_file).exists()
     return load_problem(
-        path, workload_file=str(workloads_file if beside else workloads_file.resolve())
+        path,
+        blobs or (),
+        workload_file=str(workloads_file if beside else workloads_file.resolve()),
     )
 
 

@@ -11,10 +11,12 @@ import typer
 
 from solbench.cli import _console
 from solbench.cli._app import app
-from solbench.cli._options import Hardware, Json, ProblemPath, select_workloads
+from solbench.cli._options import Blobs, Clock, Hardware, Json, select_workloads
+from solbench.errors import InputError
 
 if TYPE_CHECKING:
-    from solbench.bound import Bound
+    from solbench.bound import Bound, Program
+    from solbench.spec import Problem
 
 
 class Method(StrEnum):
@@ -24,18 +26,19 @@ class Method(StrEnum):
 
 @app.command("explain")
 def explain_command(
-    problem_path: ProblemPath,
+    path: Annotated[
+        Path,
+        typer.Argument(
+            metavar="PATH",
+            help="A problem folder, its definition.json, or a module (Model, get_inputs, get_init_inputs).",
+        ),
+    ],
     workload: Annotated[
         str | None,
         typer.Option(metavar="UUID", help="Which workload; default: the first."),
     ] = None,
     hardware: Hardware = None,
-    clock_mhz: Annotated[
-        float | None,
-        typer.Option(
-            "--clock", metavar="MHZ", min=1, help="Core clock; default: the highest it can reach."
-        ),
-    ] = None,
+    clock_mhz: Clock = None,
     why_not: Annotated[
         bool, typer.Option("--why-not", help="Also list what was left out, and why.")
     ] = False,
@@ -52,6 +55,7 @@ def explain_command(
     plot: Annotated[
         Path | None, typer.Option(metavar="FILE.svg", help="Write the terms and the roofline.")
     ] = None,
+    blobs: Blobs = None,
     json_lines: Json = False,
 ) -> None:
     """Explain a bound: its terms with their numbers, operations, traffic and assumptions.
@@ -62,17 +66,14 @@ def explain_command(
     """
     from solbench.bound import derive_bound
     from solbench.cli._hardware import resolve_hardware
-    from solbench.spec import load_problem
+    from solbench.spec import contained
 
-    problem = load_problem(problem_path)
-    chosen = select_workloads(problem, [workload] if workload else None)[0]
-    if workload is None and len(problem.workloads) > 1:
-        _console.note(f"note: the first of {len(problem.workloads)} workloads; see --workload")
+    if plot is not None and plot.suffix != ".svg":
+        raise InputError("is not the name of an SVG file", file=plot, key="--plot")
+    program, uuid = _program(path, workload, blobs)
     device = resolve_hardware(hardware)
-    with _console.progress("deriving the bound", None):
-        (bound,) = derive_bound(
-            problem, device, workload=chosen.uuid, clock_mhz=clock_mhz, verify=verify
-        )
+    with _console.progress("deriving the bound", None), contained():
+        (bound,) = derive_bound(program, device, workload=uuid, clock_mhz=clock_mhz, verify=verify)
     if plot is not None:
         from solbench.report import bound_svg
 
@@ -83,6 +84,23 @@ def explain_command(
         _print(bound, method, why_not)
     if not bound.complete:
         raise typer.Exit(_console.ExitCode.NO)
+
+
+def _program(
+    path: Path, workload: str | None, blobs: list[Path] | None
+) -> tuple[Problem | Program, str | None]:
+    from solbench.bound import module_program
+    from solbench.spec import load_problem
+
+    if path.suffix == ".py":
+        if workload is not None:
+            raise InputError("a module has no workloads", file=path, key="--workload")
+        return module_program(path), None
+    problem = load_problem(path, blobs or ())
+    chosen = select_workloads(problem, None if workload is None else [workload])[0]
+    if workload is None and len(problem.workloads) > 1:
+        _console.note(f"note: the first of {len(problem.workloads)} workloads; see --workload")
+    return problem, chosen.uuid
 
 
 def _print(bound: Bound, method: Method, why_not: bool) -> None:

@@ -11,6 +11,7 @@ import typer
 from solbench.cli import _console
 from solbench.cli._app import app
 from solbench.cli._options import Json
+from solbench.errors import InputError
 
 
 @app.command("report")
@@ -32,6 +33,10 @@ def report_command(
     from solbench.spec import read_traces
 
     traces = [trace for file in files for trace in read_traces(file)]
+    if not traces:
+        raise InputError(
+            "holds no trace", file=files[0], remedy="'solbench eval --out' writes them."
+        )
     summaries = [summarise(group) for group in by_solution(traces).values()]
     if page is not None:
         page.write_text(html_page(traces, title), encoding="utf-8")

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from solbench.errors import DeviceError
+from solbench.errors import DeviceError, InputError
 from solbench.hardware._calibration import (
     Calibration,
     calibration_key,
@@ -48,14 +49,15 @@ def calibrate(
 
     Block-scaled nvfp4 is not measured: torch has no product of it that runs everywhere.
 
-    ``threads`` defaults to the CPUs this process may use. Raises ``DeviceError`` if there is no such device.
+    ``threads`` defaults to the CPUs this process may use. Raises ``DeviceError`` if there is no such device,
+    and ``InputError`` for a name that is none and for more threads than CPUs.
     """
     if device == "cpu":
         measured = _measure_cpu(threads or usable_cpus(), announce)
-    elif device.startswith("cuda"):
+    elif re.fullmatch(r"cuda(:\d+)?", device):
         measured = _measure_cuda(device, announce)
     else:
-        raise DeviceError(f"cannot calibrate {device!r}: it is neither cpu nor cuda[:N]")
+        raise InputError(f"unknown device {device!r}", remedy="Use cpu, or cuda:N.")
     return store_calibration(measured)
 
 
@@ -152,6 +154,9 @@ def _measure_cpu(threads: int, announce: Announce) -> Calibration:
     """
     from solbench.hardware._measure import Plan, Subject
 
+    if threads > usable_cpus():
+        # One thread's rate is scaled to all of them: more than there are cores would invent peaks.
+        raise InputError(f"{threads} threads on {usable_cpus()} CPUs", key="threads")
     announce(f"measuring this CPU ({cpu_model()}, {threads} threads), about 5 s")
     last_cache = cache_bytes(3) or cache_bytes(2) or DEFAULT_CACHE_BYTES[3]
     subject = Subject(

@@ -70,7 +70,9 @@ def read_hardware_file(path: Path) -> HardwareFile:
     """Read and validate one device file. Raises ``InputError`` that names file, key and remedy."""
     try:
         raw = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror}", file=path) from error
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise InputError(str(error), file=path, remedy="A device file is TOML in UTF-8.") from error
     try:
         parsed = HardwareFile.model_validate(raw)

@@ -8,13 +8,14 @@ stream.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
 import torch
 
-from solbench.errors import DeviceError
+from solbench.errors import InputError
 from solbench.jail import DeviceMemory, Reply, SlotBuffers, Worker
 from solbench.jail.protocol import Layout
 from solbench.judge._layouts import ArgumentValue
@@ -141,13 +142,14 @@ class Device(Protocol):
 
 
 def open_device(name: str) -> Device:
-    """The device of this name. Raises ``DeviceError`` for one that is unknown or missing."""
+    """The device of this name. Raises ``InputError`` for a name that is none, ``DeviceError``
+    for a device that is missing."""
     if name == "cpu":
         from solbench.judge._device_cpu import CpuDevice
 
         return CpuDevice()
-    if name == "cuda" or name.startswith("cuda:"):
+    if re.fullmatch(r"cuda(:\d+)?", name):
         from solbench.judge._device_cuda import CudaDevice
 
         return CudaDevice(name if ":" in name else "cuda:0")
-    raise DeviceError(f"unknown device '{name}'. Use cpu, or cuda:N.")
+    raise InputError(f"unknown device '{name}'", remedy="Use cpu, or cuda:N.")

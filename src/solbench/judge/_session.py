@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Literal, Self
 
+from solbench.errors import InputError
 from solbench.jail import Limits, Zygote, start_zygote
 from solbench.judge._bounds import BoundBook
 from solbench.judge._device import Device, open_device
@@ -14,7 +15,7 @@ from solbench.judge._floor import TimerFloor, measure_floor
 from solbench.judge._samples import Series
 from solbench.judge._statistics import BUDGETS, Budget
 from solbench.score import ProblemScore
-from solbench.spec import Problem, Solution, Trace
+from solbench.spec import Problem, Solution, Trace, Workload
 
 Mode = Literal["reward", "rank"]
 
@@ -85,14 +86,13 @@ class Judge:
         """See :func:`solbench.judge.evaluate`."""
         from solbench.judge._evaluate import EvaluationRun, Request
 
+        if mode not in self._budgets:
+            known = ", ".join(self._budgets)
+            raise InputError(f"there is no mode '{mode}'", key="mode", remedy=f"Known: {known}.")
         request = Request(
             problem=problem,
             solution=solution,
-            workloads=tuple(
-                problem.workloads
-                if workloads is None
-                else (problem.workload(uuid) for uuid in workloads)
-            ),
+            workloads=_chosen(problem, workloads),
             hardware=hardware or self.device.hardware(),
             budget=self._budgets[mode],
             require_jail=require_jail,
@@ -118,6 +118,15 @@ class Judge:
         traceback: TracebackType | None,
     ) -> None:
         self.close()
+
+
+def _chosen(problem: Problem, uuids: Sequence[str] | None) -> tuple[Workload, ...]:
+    if uuids is None:
+        return problem.workloads
+    if isinstance(uuids, str) or not uuids:
+        # An evaluation of nothing would pass.
+        raise InputError("is not a list of uuids", key="workloads", remedy="Give one at least.")
+    return tuple(problem.workload(uuid) for uuid in uuids)
 
 
 def evaluate(

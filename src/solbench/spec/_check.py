@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -49,18 +49,29 @@ class Finding:
         return f"{self.severity}: {error}"
 
 
-def check(path: Path | str) -> list[Finding]:
+def check(path: Path | str, blob_roots: Sequence[Path | str] = ()) -> list[Finding]:
     """Check a problem folder, one file of any of the four kinds, or a tree that holds them.
 
-    An empty list means that nothing is wrong. Nothing in the files is executed.
+    An empty list means that nothing is wrong. Nothing in the files is executed. ``blob_roots``: as for
+    ``load_problem``.
     """
     given = Path(path)
+    roots = (*(Path(root) for root in blob_roots), *environment_roots())
     try:
         if given.is_dir():
-            return list(_folder(given, None))
+            return list(_folder(given, None, roots)) if _holds_any(given) else [_nothing_in(given)]
     except (OSError, ValueError):
         pass  # reading it as a file reports why
-    return list(_file(given, _definition_around(given.parent), asked_for=True))
+    return list(_file(given, _definition_around(given.parent), roots, asked_for=True))
+
+
+def _holds_any(folder: Path) -> bool:
+    return any(file.suffix in (".json", ".jsonl") for file in folder.rglob("*"))
+
+
+def _nothing_in(folder: Path) -> Finding:
+    remedy = "A problem folder has a definition.json and a workload.jsonl."
+    return Finding("error", str(folder), None, None, "holds no file to check", remedy)
 
 
 def _found(severity: Severity, errors: Iterable[SpecError]) -> Iterator[Finding]:
@@ -69,7 +80,7 @@ def _found(severity: Severity, errors: Iterable[SpecError]) -> Iterator[Finding]
             yield Finding(severity, error.file, error.line, error.key, error.what, error.remedy)
 
 
-def _folder(folder: Path, around: Definition | None) -> Iterator[Finding]:
+def _folder(folder: Path, around: Definition | None, roots: tuple[Path, ...]) -> Iterator[Finding]:
     """Everything below ``folder``; solutions are compared with the nearest definition above them."""
     definition_file = folder / DEFINITION_FILE
     definition = around
@@ -89,9 +100,9 @@ def _folder(folder: Path, around: Definition | None) -> Iterator[Finding]:
         if entry.name.startswith(".") or entry.name == "__pycache__":
             continue
         if entry.is_dir() and not entry.is_symlink():
-            yield from _folder(entry, definition)
+            yield from _folder(entry, definition, roots)
         elif entry.suffix in (".json", ".jsonl") and entry != definition_file:
-            yield from _file(entry, definition, asked_for=False)
+            yield from _file(entry, definition, roots, asked_for=False)
 
 
 def _definition_around(folder: Path) -> Definition | None:
@@ -106,7 +117,9 @@ def _definition_around(folder: Path) -> Definition | None:
     return None
 
 
-def _file(file: Path, definition: Definition | None, *, asked_for: bool) -> Iterator[Finding]:
+def _file(
+    file: Path, definition: Definition | None, roots: tuple[Path, ...], *, asked_for: bool
+) -> Iterator[Finding]:
     try:
         kind = _kind(file)
     except SpecError as error:
@@ -115,7 +128,7 @@ def _file(file: Path, definition: Definition | None, *, asked_for: bool) -> Iter
     if kind == "definition":
         yield from _definition(file)
     elif kind == "workload":
-        yield from _workloads(file, definition)
+        yield from _workloads(file, definition, roots)
     elif kind == "solution":
         yield from _solution(file, definition)
     elif kind == "trace":
@@ -167,7 +180,9 @@ def _definition(file: Path) -> Iterator[Finding]:
         yield from _found("error", [error])
 
 
-def _workloads(file: Path, definition: Definition | None) -> Iterator[Finding]:
+def _workloads(
+    file: Path, definition: Definition | None, roots: tuple[Path, ...]
+) -> Iterator[Finding]:
     try:
         lines, errors = read_workloads(file)
     except SpecError as error:
@@ -179,15 +194,17 @@ def _workloads(file: Path, definition: Definition | None) -> Iterator[Finding]:
     for line, workload in lines:
         yield from _found("error", workload_errors(definition, line, workload))
         yield from _found("warning", mismatch_warnings(definition, line, workload))
-        yield from _found("warning", _missing_blobs(file, definition, line, workload))
+        yield from _found("warning", _missing_blobs(file, definition, roots, line, workload))
 
 
 def _missing_blobs(
-    file: Path, definition: Definition, line: Document, workload: Workload
+    file: Path,
+    definition: Definition,
+    roots: tuple[Path, ...],
+    line: Document,
+    workload: Workload,
 ) -> Iterator[SpecError]:
-    problem = make_problem(
-        definition, [workload], folder=file.parent, blob_roots=environment_roots()
-    )
+    problem = make_problem(definition, [workload], folder=file.parent, blob_roots=roots)
     for name, descriptor in workload.inputs.items():
         if isinstance(descriptor, SafetensorsInput):
             try:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from solbench.errors import InputError
+from solbench.errors import InputError, SpecError
 from solbench.spec._definition import Definition, TensorSpec
 from solbench.spec._document import raise_errors
 from solbench.spec._problem_files import DEFINITION_FILE, WORKLOAD_FILE, read_problem_files
@@ -106,6 +106,7 @@ def load_problem(
     """
     given = Path(path)
     definition_file = given / DEFINITION_FILE if _is_folder(given) else given
+    _refuse_other_paths(given, definition_file)
     folder = definition_file.parent
     loaded = read_problem_files(definition_file, folder / workload_file)
     if loaded.errors or loaded.definition is None:
@@ -117,6 +118,27 @@ def load_problem(
         blob_roots=(*blob_roots, *environment_roots()),
         warnings=[str(warning) for warning in loaded.warnings],
     )
+
+
+def _refuse_other_paths(given: Path, definition_file: Path) -> None:
+    """Say what the path is, where the lack of a definition file would say little."""
+    try:
+        exists, inside = given.exists(), definition_file.exists()
+    except (OSError, ValueError):
+        return  # reading the file says why
+    if not exists:
+        remedy = "Name a problem folder, or its definition.json."
+        raise SpecError("no such file or folder", file=given, remedy=remedy)
+    if not inside:
+        found = sorted(each.parent.name for each in given.glob(f"*/{DEFINITION_FILE}"))
+        named = ", ".join(found[:8]) or "A problem folder has one, and a workload.jsonl"
+        remedy = f"Name one of the problem folders in it: {named}." if found else f"{named}."
+        raise SpecError(
+            f"is no problem folder: it has no {DEFINITION_FILE}", file=given, remedy=remedy
+        )
+    if definition_file.suffix == ".py":
+        remedy = "Name a problem folder, or its definition.json; 'solbench bound' takes modules."
+        raise SpecError("is a Python file, not a problem", file=given, remedy=remedy)
 
 
 def _is_folder(path: Path) -> bool:

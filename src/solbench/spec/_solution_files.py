@@ -26,7 +26,15 @@ def load_solution(path: Path | str) -> Solution:
 
     Raises ``SpecError`` (several: ``SpecErrors``) naming file, line, key and remedy.
     """
-    return read_solution(Path(path))[1]
+    given = Path(path)
+    if given.suffix == ".py":
+        raise SpecError(
+            "is a Python file; a solution is a JSON file, or a folder of loose sources",
+            file=given,
+            remedy="Put it in a folder with a solution.json that names its entry point "
+            "(docs/formats.md has one), and give the folder.",
+        )
+    return read_solution(given)[1]
 
 
 def pack(folder: Path | str) -> Solution:
