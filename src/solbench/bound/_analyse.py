@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from solbench.bound import _attainable, _storage
@@ -36,12 +37,24 @@ def analyse(graph: Graph, rung: CaptureRung = "fake", *, verified: bool = False)
         traffic=traffic,
         removed=tuple(_removed(found, lifted, savings, traffic)),
         unknown_ops=tuple(sorted(found.unknown_ops)),
-        assumptions=(CLASSICAL, FINITE, *((WIDE_INTEGERS,) if matrix.wide_integers else ())),
+        assumptions=(
+            CLASSICAL,
+            FINITE,
+            *((WIDE_INTEGERS,) if matrix.wide_integers else ()),
+            *_uncounted(lifted),
+        ),
         precision="declared",
         capture=rung,
         verified=verified,
         mixed_flops=matrix.mixed,
     )
+
+
+def _uncounted(lifted: LiftedGraph) -> Iterator[str]:
+    """Masks too large to keep, and where they are applied."""
+    places = dict.fromkeys(node.location or node.op for node in lifted.removed_by_hidden)
+    for place in places:
+        yield f"nothing under the mask of {place} is counted: it is too large to keep"
 
 
 @dataclass(slots=True)

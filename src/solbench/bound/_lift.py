@@ -45,6 +45,8 @@ class LiftedGraph:
     """Op without a rule → where it is first called."""
     decisions: list[int] = field(default_factory=list)
     """Values that the program itself looked at (``.item()``): a kernel must read them too."""
+    removed_by_hidden: list[Node] = field(default_factory=list)
+    """Calls with a mask whose contents are too large to keep: what it might remove is not counted."""
     data: set[int] = field(default_factory=set)
     """Values whose contents are data and not structure, although they may be known."""
     producer: dict[int, Node] = field(default_factory=dict)
@@ -87,6 +89,13 @@ class LiftedGraph:
         known = {r: c for r, c in operands.items() if c is not None}
         results = call_node(node, known.__getitem__, self.values)
         return dict(zip(node.outputs, results, strict=True)).get(value)
+
+    def hides(self, value: int, node: Node) -> bool:
+        """Whether a value is a mask too large to keep; the call that it governs is noted."""
+        found = value in self.graph.hidden and value not in self.data
+        if found:
+            self.removed_by_hidden.append(node)
+        return found
 
     def structure(self, value: int) -> torch.Tensor | None:
         """Known contents that say which work is needed."""
@@ -205,7 +214,7 @@ def _freeze(argument: Any, result: LiftedGraph) -> object:
 def _call(node: Node, result: LiftedGraph) -> Call:
     return Call(
         node, result.values, result.folded, result.structure, result.resolve, result.maker,
-        result.shared,
+        result.shared, result.hides,
     )  # fmt: skip
 
 

@@ -100,3 +100,6 @@ class Graph:
     """Shadow values: real contents of small tensors computed from constants and known inputs (indices,
     lengths, masks); never from the contents of floating-point inputs, except at the ``real`` rung, where
     integers and booleans that the program asked for are here as well. May be an expanded (stride 0) tensor."""
+    hidden: set[int] = field(default_factory=set)
+    """Values that follow from constants and known inputs as those of ``known`` do, but are too large to keep:
+    a mask among them may say anything, so the bound may count nothing that it might remove."""

@@ -164,6 +164,8 @@ class _Attempt:
             if latest != value:
                 graph.outputs.append((f"input:{name}", latest))
         graph.known.update(recorder.shadow.publish(recorder.allowed_level))
+        known = {*graph.known, *graph.constants}
+        graph.hidden.update(recorder.shadow.hidden(recorder.allowed_level, known))
 
 
 def _is_uniform(tensor: torch.Tensor) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from typing import Any
 
 import torch
@@ -101,6 +101,16 @@ class Shadow:
                 # Nobody asked for it, and the CPU has no kernel for it: it stays unknown.
                 continue
         return known
+
+    def hidden(self, allowed_level: int, known: Container[int]) -> set[int]:
+        """Values that could have been published but for their size, and what is made of them alone."""
+        level = min(allowed_level, FROM_INDICES)
+        decided = {value for value, own in self._builder.levels.items() if own <= level}
+        for node in self._builder.graph.nodes:
+            operator = describe(find_operator(node.op))
+            if not operator.random and all(ref in decided for ref in self._needed(node)):
+                decided.update(node.results())
+        return {value for value in decided if value not in known}
 
     def _candidates(self, level: int) -> Iterator[Value]:
         for value in self._builder.graph.values.values():

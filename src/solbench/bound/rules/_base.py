@@ -72,6 +72,8 @@ class Call:
     """Value id → the lifted node that made it."""
     shared: dict[object, object]
     """What a rule keeps for later calls: attention's scores, needed again by its backward."""
+    hides: Callable[[int, Node], bool]
+    """Whether a value is a mask that is too large to keep."""
 
     @property
     def args(self) -> dict[str, Any]:
@@ -127,6 +129,13 @@ class Call:
     def mask(self, argument: str | Ref) -> torch.Tensor | None:
         """Contents of a mask, if they are known and have structure."""
         return self.structure(self.id(argument))
+
+    def hidden(self, argument: str | Ref) -> bool:
+        """Whether a mask follows from constants and known inputs but is too large to keep.
+
+        It may remove everything, so a bound that must never be too large counts nothing under it.
+        """
+        return self.hides(self.id(argument), self.node)
 
     def number(self, argument: str) -> float | None:
         """A scalar argument, or a known one-element tensor; ``None`` if not known."""
