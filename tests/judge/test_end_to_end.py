@@ -83,8 +83,10 @@ class TestVerdicts:
         result = attempt(GOOD, workloads=2)
         assert statuses(result) == ["PASSED", "PASSED"]
         trace = result.traces[0]
-        assert trace.evaluation.performance.latency_ms > 0
-        assert trace.evaluation.performance.reference_latency_ms > 0
+        # On a busy machine the timer's floor may cover so small a call: then 0, and a flag says so.
+        covered = flags(result) & {"imprecise", "busy_machine", "undecidable"}
+        assert trace.evaluation.performance.latency_ms > 0 or covered
+        assert trace.evaluation.performance.reference_latency_ms > 0 or covered
         record = trace.solbench
         assert record.timing.ci_low_ms <= record.timing.median_ms <= record.timing.ci_high_ms
         assert len(record.timing.samples) >= 3

@@ -13,6 +13,7 @@ import signal
 import socket
 import subprocess
 import sys
+import sysconfig
 import tempfile
 import threading
 import time
@@ -56,8 +57,21 @@ def clean_environment() -> dict[str, str]:
 
 
 def import_path() -> list[str]:
-    """The judge's import path, absolute: the same packages on the other side."""
-    return [str(Path(path).resolve()) for path in sys.path if path and Path(path).exists()]
+    """The judge's import path, absolute, as far as it holds packages: the same ones on the other side.
+
+    Not the caller's own folders: a worker can read its command line, which must not tell who calls.
+    """
+    standard = {Path(path).resolve() for path in sysconfig.get_paths().values()}
+    return [
+        str(path)
+        for path in (Path(entry).resolve() for entry in sys.path if entry)
+        if path.exists() and (path in standard or _holds_packages(path))
+    ]
+
+
+def _holds_packages(folder: Path) -> bool:
+    named = folder.name in ("site-packages", "dist-packages", "lib-dynload")
+    return named or any((folder / package).is_dir() for package in ("solbench", "torch", "numpy"))
 
 
 class _Process:
