@@ -51,6 +51,13 @@ def test_a_time_within_the_noise_is_none(attack: Observation) -> None:
     assert gain_of(attack, TWIN, None) == ""
 
 
+def test_on_a_busy_machine_the_fastest_samples_tell() -> None:
+    wide = Observation("PASSED", timing=TWIN.timing.model_copy(update={"samples": (3.0, 90.0)}))
+    assert "3 ms" in gain_of(wide, TWIN, None)
+    near = Observation("PASSED", timing=TWIN.timing.model_copy(update={"samples": (4.0, 90.0)}))
+    assert gain_of(near, TWIN, None) == ""
+
+
 def test_a_time_that_is_not_verified_is_none() -> None:
     assert gain_of(passed(1.0, 1.0, 1.0, verified=False), TWIN, None) == ""
 

@@ -5,7 +5,7 @@ from solbench.judge.attacks import AttackCase, Submission
 from ._problems import SCALE, SCALE_HONEST
 
 ATTACK = """
-import os, torch
+import os, time, torch
 calls = [0]
 slots = {}
 def work():
@@ -27,6 +27,10 @@ def run(x, y):
                     work()
             except OSError:
                 pass
+    elif calls[0] > 20:
+        end = time.perf_counter() + 1.5
+        while y[-1] != x[-1] * 3.0 and time.perf_counter() < end:
+            pass
 """
 
 CASE = AttackCase(
