@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from solbench.bound import Bound, derive_bound
 from solbench.spec import Problem, Workload, input_layout
+from solbench.suite._composition import precision
 from solbench.suite._export import build
 from solbench.suite._source import ProblemSource
 from solbench.suite.admission._answer import Answer, passed, undecided, unless
@@ -23,6 +24,8 @@ def bound_complete(source: ProblemSource) -> Answer:
     bounds = [_bound(problem, workload) for workload in chosen]
     problems = [_complaint(bound) for bound in bounds if not bound.t_sol_ms]
     problems += [problem for bound in bounds for problem in _unread(bound)]
+    if precision(source.problem) != "float32":
+        problems += [problem for bound in bounds for problem in _too_precise(bound)]
     known = [bound for bound in bounds if bound.t_sol_ms is not None]
     times = ", ".join(f"{(bound.t_sol_ms or 0) * 1e3:.3g} µs {bound.binding}" for bound in known)
     return unless(problems, times)
@@ -41,6 +44,15 @@ def _unread(bound: Bound) -> Iterator[str]:
     for traffic in bound.demand.traffic if bound.demand else ():
         if traffic.direction == "read" and traffic.declared_bytes and not traffic.bytes:
             yield f"the bound does not read {traffic.tensor} ({traffic.reason})"
+
+
+def _too_precise(bound: Bound) -> Iterator[str]:
+    """A kernel that rounds the operand of a float32 product to the inputs' precision may pass the gate, and
+    would be faster than the bound. Dot products of a streaming operator do not matter."""
+    total, exact = sum(bound.matrix_flops.values()), bound.matrix_flops.get("fp32", 0)
+    traffic = bound.dram_read_bytes + bound.dram_write_bytes
+    if exact > 0.1 * total and total > 4 * traffic:
+        yield f"{exact / total:.0%} of the FLOPs are priced as float32; round the operand"
 
 
 def _small_and_middle(problem: Problem) -> tuple[Workload, Workload]:

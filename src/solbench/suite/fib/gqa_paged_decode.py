@@ -69,7 +69,9 @@ def run(q, k_cache, v_cache, kv_indptr, kv_indices, sm_scale):
         # Neighbouring query heads share a key-value head.
         queries = q[sequence].to(torch.float32).view(num_kv_heads, -1, head_dim)
         logits = torch.einsum("hgd,thd->hgt", queries, keys) * sm_scale
-        attended = torch.einsum("hgt,thd->hgd", torch.softmax(logits, dim=-1), values)
+        weights = torch.softmax(logits, dim=-1)
+        weights = weights.to(q.dtype).to(torch.float32)  # as a kernel's second product takes them
+        attended = torch.einsum("hgt,thd->hgd", weights, values)
         outputs.append(attended.reshape(num_heads, head_dim))
         lses.append(torch.logsumexp(logits, dim=-1).reshape(num_heads) * 1.4426950408889634)
     return torch.stack(outputs).to(q.dtype), torch.stack(lses)

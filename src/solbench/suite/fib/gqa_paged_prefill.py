@@ -76,7 +76,9 @@ def run(q, k_cache, v_cache, qo_indptr, kv_indptr, kv_indices, sm_scale):
         later = torch.ones(logits.shape[-2:], dtype=torch.bool, device=q.device)
         later = later.triu(keys.shape[0] - fresh.shape[0] + 1)
         logits = logits.masked_fill(later, float("-inf"))
-        attended = torch.einsum("hgqk,khd->qhgd", torch.softmax(logits, dim=-1), values)
+        weights = torch.softmax(logits, dim=-1)
+        weights = weights.to(q.dtype).to(torch.float32)  # as a kernel's second product takes them
+        attended = torch.einsum("hgqk,khd->qhgd", weights, values)
         outputs.append(attended.reshape(-1, num_heads, head_dim))
         lse = torch.logsumexp(logits, dim=-1) * 1.4426950408889634  # base 2
         lses.append(lse.permute(2, 0, 1).reshape(-1, num_heads))

@@ -62,6 +62,10 @@ def run(q_nope, q_pe, ckv_cache, kpe_cache, kv_indptr, kv_indices, sm_scale):
         rotary = kpe_cache[pages].flatten(0, 1).to(torch.float32)  # [tokens, rope_dim]
         logits = q_nope[sequence].to(torch.float32) @ latent.T
         logits = (logits + q_pe[sequence].to(torch.float32) @ rotary.T) * sm_scale
-        outputs.append(torch.softmax(logits, dim=-1) @ latent)
+        weights = torch.softmax(logits, dim=-1)
+        weights = weights.to(q_nope.dtype).to(
+            torch.float32
+        )  # as a kernel's second product takes them
+        outputs.append(weights @ latent)
         lses.append(torch.logsumexp(logits, dim=-1) * 1.4426950408889634)  # base 2
     return torch.stack(outputs).to(q_nope.dtype), torch.stack(lses)

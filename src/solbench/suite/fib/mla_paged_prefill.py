@@ -68,6 +68,10 @@ def run(q_nope, q_pe, ckv_cache, kpe_cache, qo_indptr, kv_indptr, kv_indices, sm
         later = torch.ones(logits.shape[-2:], dtype=torch.bool, device=logits.device)
         later = later.triu(logits.shape[-1] - logits.shape[-2] + 1)
         logits = logits.masked_fill(later, float("-inf"))
-        outputs.append(torch.einsum("hqk,kc->qhc", torch.softmax(logits, dim=-1), latent))
+        weights = torch.softmax(logits, dim=-1)
+        weights = weights.to(q_nope.dtype).to(
+            torch.float32
+        )  # as a kernel's second product takes them
+        outputs.append(torch.einsum("hqk,kc->qhc", weights, latent))
         lses.append(torch.logsumexp(logits, dim=-1).T * 1.4426950408889634)  # base 2
     return torch.cat(outputs).to(q_nope.dtype), torch.cat(lses)

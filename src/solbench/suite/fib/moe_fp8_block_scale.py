@@ -4,6 +4,7 @@ Routing: sigmoid scores plus a bias choose 4 of 8 groups (by the sum of a group'
 among them; the weights are the scores without the bias, normalised and scaled. This rank holds 32 of the 256
 experts.
 Activations have a scale for each 128 channels of a token, weights one for each block of 128 by 128.
+Inner values are kept in bfloat16.
 """
 
 from solbench.suite import Model, Problem, activation, draw, rows, scalar, var, weight
@@ -76,7 +77,7 @@ def run(
             continue
         gate_up = hidden[tokens] @ dequantise(gate_up_weights[local], gate_up_scales[local]).T
         gate, up = gate_up.chunk(2, dim=-1)
-        inner = torch.nn.functional.silu(gate) * up
+        inner = (torch.nn.functional.silu(gate) * up).to(torch.bfloat16).to(torch.float32)
         result = inner @ dequantise(down_weights[local], down_scales[local]).T
         output.index_add_(0, tokens, result * weights[tokens, slots, None])
     return output.to(torch.bfloat16)

@@ -60,11 +60,13 @@ def run(grad_output, query, key, value, output, lse):
     logits = masked_logits(query, key)
     grouped = (*logits.shape[:-1], query.shape[-1])
     weights = torch.exp(logits - lse.view(logits.shape[:-1])[..., None])
+    rounded = weights.to(query.dtype).to(torch.float32)  # as a kernel's products take them
     upstream = grad_output.to(torch.float32).view(grouped)
     keys, values = key.to(torch.float32)[:, :, None], value.to(torch.float32)[:, :, None]
-    grad_value = (weights.transpose(-1, -2) @ upstream).sum(dim=2)
+    grad_value = (rounded.transpose(-1, -2) @ upstream).sum(dim=2)
     along = (upstream * output.to(torch.float32).view(grouped)).sum(dim=-1, keepdim=True)
     grad_logits = weights * (upstream @ values.transpose(-1, -2) - along) * query.shape[-1] ** -0.5
+    grad_logits = grad_logits.to(query.dtype).to(torch.float32)
     grad_query = (grad_logits @ keys).view(query.shape)
     grad_key = (grad_logits.transpose(-1, -2) @ query.to(torch.float32).view(grouped)).sum(dim=2)
     return grad_query.to(query.dtype), grad_key.to(key.dtype), grad_value.to(value.dtype)

@@ -45,4 +45,5 @@ def run(query, key_cache, value_cache, lengths):
     logits = grouped @ key_cache.to(torch.float32).transpose(-1, -2) * head_dim**-0.5
     stale = torch.arange(capacity, device=query.device) >= lengths[:, None]
     weights = torch.softmax(logits.masked_fill(stale[:, None, None], float("-inf")), dim=-1)
+    weights = weights.to(query.dtype).to(torch.float32)  # as a kernel's second product takes them
     return (weights @ value_cache.to(torch.float32)).view(query.shape).to(query.dtype)

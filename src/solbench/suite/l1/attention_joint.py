@@ -48,6 +48,10 @@ def run(text_query, text_key, text_value, image_query, image_key, image_value):
     key = torch.cat([text_key, image_key], dim=1).to(torch.float32)
     value = torch.cat([text_value, image_value], dim=1).to(torch.float32)
     logits = torch.einsum("bqhd,bkhd->bhqk", query, key) * head_dim**-0.5
-    output = torch.einsum("bhqk,bkhd->bqhd", torch.softmax(logits, dim=-1), value)
+    weights = torch.softmax(logits, dim=-1)
+    weights = weights.to(text_query.dtype).to(
+        torch.float32
+    )  # as a kernel's second product takes them
+    output = torch.einsum("bhqk,bkhd->bqhd", weights, value)
     output = output.flatten(2).to(text_query.dtype)
     return output[:, :text_len], output[:, text_len:]

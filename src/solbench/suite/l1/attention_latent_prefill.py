@@ -45,4 +45,5 @@ def run(query, key, value, scale):
     later = torch.ones(logits.shape[-2:], dtype=torch.bool, device=query.device)
     later = later.triu(logits.shape[-1] - logits.shape[-2] + 1)
     weights = torch.softmax(logits.masked_fill(later, float("-inf")), dim=-1)
+    weights = weights.to(query.dtype).to(torch.float32)  # as a kernel's second product takes them
     return torch.einsum("hqk,khd->qhd", weights, value.to(torch.float32)).to(query.dtype)

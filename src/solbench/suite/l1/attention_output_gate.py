@@ -43,5 +43,6 @@ def run(query_gate, key, value):
     logits = torch.einsum("bqhgd,bkhd->bhgqk", grouped, key.to(torch.float32)) * head_dim**-0.5
     later = torch.ones(seq_len, seq_len, dtype=torch.bool, device=key.device).triu(1)
     weights = torch.softmax(logits.masked_fill(later, float("-inf")), dim=-1)
+    weights = weights.to(key.dtype).to(torch.float32)  # as a kernel's second product takes them
     attended = torch.einsum("bhgqk,bkhd->bqhgd", weights, value.to(torch.float32))
     return (attended.reshape(gate.shape) * torch.sigmoid(gate)).flatten(2).to(key.dtype)

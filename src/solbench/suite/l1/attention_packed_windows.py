@@ -48,5 +48,8 @@ def run(query, key, value, starts):
             "qhd,khd->hqk", query[inside].to(torch.float32), key[inside].to(torch.float32)
         )
         weights = torch.softmax(logits * query.shape[-1] ** -0.5, dim=-1)
+        weights = weights.to(query.dtype).to(
+            torch.float32
+        )  # as a kernel's second product takes them
         outputs.append(torch.einsum("hqk,khd->qhd", weights, value[inside].to(torch.float32)))
     return torch.cat(outputs).to(query.dtype)

@@ -35,5 +35,6 @@ def run(query, key, value, real):
     logits = torch.einsum("bqhd,bkhd->bhqk", query.to(torch.float32), key.to(torch.float32))
     logits = logits * query.shape[-1] ** -0.5
     weights = torch.softmax(logits.masked_fill(~real[:, None, None, :], float("-inf")), dim=-1)
+    weights = weights.to(query.dtype).to(torch.float32)  # as a kernel's second product takes them
     output = torch.einsum("bhqk,bkhd->bqhd", weights, value.to(torch.float32))
     return output.masked_fill(~real[:, :, None, None], 0.0).to(query.dtype)

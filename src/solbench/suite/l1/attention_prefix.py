@@ -53,4 +53,5 @@ def run(query, key, value, prefix):
         place < prefix[:, None, None]
     )  # [batch, query, key]
     weights = torch.softmax(logits.masked_fill(~seen[:, None, None], float("-inf")), dim=-1)
+    weights = weights.to(query.dtype).to(torch.float32)  # as a kernel's second product takes them
     return (weights @ values).view(query.shape).to(query.dtype)

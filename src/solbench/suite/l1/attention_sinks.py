@@ -48,5 +48,6 @@ def run(query, key, value, sinks, window):
     sink = sinks.to(torch.float32).view(1, num_kv_heads, -1, 1, 1)
     sink = sink.expand(batch, -1, -1, seq_len, 1)
     weights = torch.softmax(torch.cat([logits, sink], dim=-1), dim=-1)[..., :-1]
+    weights = weights.to(query.dtype).to(torch.float32)  # as a kernel's second product takes them
     output = torch.einsum("bhgqk,bkhd->bqhgd", weights, value.to(torch.float32))
     return output.reshape(query.shape).to(query.dtype)

@@ -45,4 +45,5 @@ def run(query, key, value, window):
     distance = place[:, None] - place[None, :]
     hidden = (distance < 0) | (distance >= window)
     weights = torch.softmax(logits.masked_fill(hidden, float("-inf")), dim=-1)
+    weights = weights.to(query.dtype).to(torch.float32)  # as a kernel's second product takes them
     return (weights @ values).view(query.shape).to(query.dtype)

@@ -58,11 +58,13 @@ def masked_logits(query, key, window):
 
 def run(grad_output, query, key, value, window, output, lse):
     weights = torch.exp(masked_logits(query, key, window) - lse[..., None])
+    rounded = weights.to(query.dtype).to(torch.float32)  # as a kernel's products take them
     upstream = grad_output.to(torch.float32)
-    grad_value = weights.transpose(-1, -2) @ upstream
+    grad_value = rounded.transpose(-1, -2) @ upstream
     along = (upstream * output.to(torch.float32)).sum(dim=-1, keepdim=True)
     grad_weights = upstream @ value.to(torch.float32).transpose(-1, -2)
     grad_logits = weights * (grad_weights - along) * query.shape[-1] ** -0.5
+    grad_logits = grad_logits.to(query.dtype).to(torch.float32)
     grad_query = grad_logits @ key.to(torch.float32)
     grad_key = grad_logits.transpose(-1, -2) @ query.to(torch.float32)
     return grad_query.to(query.dtype), grad_key.to(key.dtype), grad_value.to(value.dtype)

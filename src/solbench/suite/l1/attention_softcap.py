@@ -39,4 +39,5 @@ def run(query, key, value, cap):
     logits = cap * torch.tanh(grouped @ keys.transpose(-1, -2) * head_dim**-0.5 / cap)
     later = torch.ones(seq_len, seq_len, dtype=torch.bool, device=query.device).triu(1)
     weights = torch.softmax(logits.masked_fill(later, float("-inf")), dim=-1)
+    weights = weights.to(query.dtype).to(torch.float32)  # as a kernel's second product takes them
     return (weights @ values).view(query.shape).to(query.dtype)

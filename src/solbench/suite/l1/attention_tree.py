@@ -42,5 +42,6 @@ def run(query, key, value, ancestor):
     prefix = torch.ones(batch, nodes, key.shape[1] - nodes, dtype=torch.bool, device=key.device)
     seen = torch.cat([prefix, ancestor], dim=-1)[:, None, None]
     weights = torch.softmax(logits.masked_fill(~seen, float("-inf")), dim=-1)
+    weights = weights.to(query.dtype).to(torch.float32)  # as a kernel's second product takes them
     output = torch.einsum("bhgqk,bkhd->bqhgd", weights, value.to(torch.float32))
     return output.reshape(query.shape).to(query.dtype)

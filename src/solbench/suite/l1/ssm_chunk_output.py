@@ -40,5 +40,5 @@ def run(c, b, x, step, rate):
     later = torch.ones(length, length, dtype=torch.bool, device=x.device).triu(1)
     decay = torch.exp(between.masked_fill(later[:, :, None], float("-inf")))
     agreement = c.to(torch.float32) @ b.to(torch.float32).transpose(1, 2)
-    mixing = agreement[..., None] * decay * step[:, None]
+    mixing = (agreement[..., None] * decay * step[:, None]).to(x.dtype).to(torch.float32)
     return torch.einsum("ctsh,cshp->cthp", mixing, x.to(torch.float32)).to(x.dtype)

@@ -72,6 +72,7 @@ def run(
     logits = torch.einsum("bhgd,bkhd->bhgk", grouped, keys) * head_dim**-0.5
     stale = (place >= lengths[:, None])[:, None, None]
     weights = torch.softmax(logits.masked_fill(stale, float("-inf")), dim=-1)
+    weights = weights.to(x.dtype).to(torch.float32)  # as a kernel's second product takes them
     attended = torch.einsum("bhgk,bkhd->bhgd", weights, values).reshape(batch, -1).to(x.dtype)
     return x + attended @ output_weight.T, key, value
 

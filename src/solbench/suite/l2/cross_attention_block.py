@@ -48,6 +48,7 @@ def run(
     key = split(rmsnorm(text @ key_weight.T, key_gain), heads)
     value = split((text @ value_weight.T).to(torch.float32), heads)
     weights = torch.softmax(query @ key.transpose(-1, -2) * query.shape[-1] ** -0.5, dim=-1)
+    weights = weights.to(x.dtype).to(torch.float32)  # as a kernel's second product takes them
     attended = (weights @ value).transpose(1, 2).flatten(2).to(x.dtype)
     return x + attended @ output_weight.T
 

@@ -71,6 +71,7 @@ def attention(x, cos, sin, qkv_weight, query_width):
     logits = query @ key[:, :, None].transpose(-1, -2) * head_dim**-0.5
     later = torch.ones(seq_len, seq_len, dtype=torch.bool, device=x.device).triu(1)
     weights = torch.softmax(logits.masked_fill(later, float("-inf")), dim=-1)
+    weights = weights.to(x.dtype).to(torch.float32)  # as a kernel's second product takes them
     output = (weights @ value[:, :, None]).reshape(batch, num_heads, seq_len, head_dim)
     return output.transpose(1, 2).flatten(2).to(x.dtype)
 

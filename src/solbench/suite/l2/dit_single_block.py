@@ -62,6 +62,7 @@ def run(
     query = rotate(rmsnorm(query, query_gain), cos, sin)
     key = rotate(rmsnorm(key, key_gain), cos, sin)
     weights = torch.softmax(query @ key.transpose(-1, -2) * head_dim**-0.5, dim=-1)
+    weights = weights.to(x.dtype).to(torch.float32)  # as a kernel's second product takes them
     attended = (weights @ value).transpose(1, 2).flatten(2).to(x.dtype)
     inner = functional.gelu(projected[..., 3 * hidden :].to(torch.float32), approximate="tanh").to(
         x.dtype

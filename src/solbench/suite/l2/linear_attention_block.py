@@ -1,6 +1,6 @@
 """Attention block of a linear diffusion transformer: projection, ReLU linear attention, output projection.
 
-The state of 32 × 32 a head and the division are in float32. A gate per image scales the result.
+The state of 32 × 32 a head is summed in float32 and rounded. A gate per image scales the result.
 """
 
 from solbench.suite import Model, Problem, activation, draw, rows, scalar, var, weight
@@ -43,6 +43,8 @@ def run(x, normalised, opening, qkv_weight, output_weight, output_bias, heads):
     query, key, value = projected.permute(2, 0, 3, 1, 4)
     query, key = torch.relu(query), torch.relu(key)
     total = key.sum(dim=-2, keepdim=True).transpose(-1, -2)
-    attended = (query @ (key.transpose(-1, -2) @ value)) / (query @ total + 1e-6)
+    state = (key.transpose(-1, -2) @ value).to(x.dtype).to(torch.float32)
+    total = total.to(x.dtype).to(torch.float32)
+    attended = (query @ state) / (query @ total + 1e-6)
     attended = attended.transpose(1, 2).flatten(2).to(x.dtype)
     return x + opening[:, None] * (attended @ output_weight.T + output_bias)

@@ -54,6 +54,7 @@ def run(
         projected.to(torch.float32).unflatten(-1, (3, heads, -1)).permute(2, 0, 3, 1, 4)
     )
     weights = torch.softmax(query @ key.transpose(-1, -2) * query.shape[-1] ** -0.5, dim=-1)
+    weights = weights.to(x.dtype).to(torch.float32)  # as a kernel's second product takes them
     attended = (weights @ value).transpose(1, 2).flatten(2).to(x.dtype)
     x = x + attention_scale * (attended @ output_weight.T)
     inner = functional.gelu(

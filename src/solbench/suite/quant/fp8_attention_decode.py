@@ -50,4 +50,5 @@ def run(query, key_cache, key_scales, value_cache, value_scales, lengths):
     logits = grouped @ keys.transpose(-1, -2) * head_dim**-0.5
     stale = torch.arange(keys.shape[2], device=query.device) >= lengths[:, None]
     weights = torch.softmax(logits.masked_fill(stale[:, None, None], float("-inf")), dim=-1)
+    weights = weights.to(query.dtype).to(torch.float32)  # as a kernel's second product takes them
     return (weights @ values).reshape(query.shape).to(query.dtype)

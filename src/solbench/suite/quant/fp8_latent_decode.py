@@ -50,4 +50,8 @@ def run(query_latent, query_rope, cache, cache_scales, key_rope, lengths):
     logits = logits + query_rope.to(torch.float32) @ key_rope.to(torch.float32).transpose(1, 2)
     stale = torch.arange(capacity, device=cache.device) >= lengths[:, None, None]
     logits = (logits * (128 + rope) ** -0.5).masked_fill(stale, float("-inf"))
-    return (torch.softmax(logits, dim=-1) @ latent).to(query_latent.dtype)
+    weights = torch.softmax(logits, dim=-1)
+    weights = weights.to(query_latent.dtype).to(
+        torch.float32
+    )  # as a kernel's second product takes them
+    return (weights @ latent).to(query_latent.dtype)

@@ -55,6 +55,7 @@ def run(query, keys, key_scales, key_global, values, value_scales, value_global,
     logits = grouped @ wide_keys.transpose(-1, -2) * head_dim**-0.5
     stale = torch.arange(capacity, device=query.device) >= lengths[:, None]
     weights = torch.softmax(logits.masked_fill(stale[:, None, None], float("-inf")), dim=-1)
+    weights = weights.to(query.dtype).to(torch.float32)  # as a kernel's second product takes them
     return (weights @ wide_values).reshape(query.shape).to(query.dtype)
 
 

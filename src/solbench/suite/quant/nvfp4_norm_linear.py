@@ -56,10 +56,8 @@ def to_nvfp4(values, global_scale):
     scales = blocks.abs().amax(dim=-1, keepdim=True) / 6.0 / global_scale
     step = scales.clamp(max=448.0).to(torch.float8_e4m3fn).to(torch.float32) * global_scale
     size = (blocks / step).abs()
-    # Steps are ½ below 2, 1 up to 4, 2 up to 6.
-    nearest = torch.where(
-        size < 2,
-        (size * 2).round() / 2,
-        torch.where(size < 4, size.round(), (size / 2).round() * 2),
-    )
-    return (nearest.clamp(max=6.0) * blocks.sign() * step).flatten(-2)
+    # Steps are ½ below 2, 1 up to 4, 2 up to 6; a code counts them.
+    upper = torch.where(size < 4, size.round() + 2, (size / 2).round() + 4)
+    code = torch.where(size < 2, (size * 2).round(), upper).clamp(max=7).long()
+    values = torch.tensor(VALUES, device=blocks.device)[code + 8 * (blocks < 0).long()]
+    return (values * step).flatten(-2)
