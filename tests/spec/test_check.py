@@ -77,12 +77,23 @@ def test_everything_wrong_in_a_folder_is_found_in_one_pass(
         (
             {"sources": [{"path": "main.py", "content": "def run(x): pass"}]},
             "error: solution.json:1: spec.entry_point: 'run' (main.py line 1) takes 1, but is called "
-            "with 2 inputs. Without destination passing, set 'destination_passing_style' to false.",
+            "with 2 inputs",
         ),
         (
             {"sources": [{"path": "main.py", "content": "def walk(x): pass"}]},
-            "error: solution.json:1: spec.entry_point: main.py does not define 'run' at top level. "
-            "Without destination passing, set 'destination_passing_style' to false.",
+            "error: solution.json:1: spec.entry_point: main.py does not define 'run' at top level",
+        ),
+        (
+            {
+                "spec": {
+                    "languages": ["pytorch"],
+                    "target_hardware": ["LOCAL"],
+                    "entry_point": "main.py::run",
+                }
+            },
+            "error: solution.json:1: spec.entry_point: 'run' (main.py line 1) takes 2, but is called "
+            "with 2 inputs and 1 outputs. Without destination passing, set "
+            "'destination_passing_style' to false.",
         ),
         ({"tags": 1}, "warning: solution.json:1: tags: unknown key, kept"),
     ],

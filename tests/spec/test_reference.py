@@ -143,3 +143,9 @@ def test_what_a_reference_prints_is_no_result(
     with contained():
         load_reference(problem)(1, 2)
     assert capfd.readouterr() == ("", "loading\nrunning\n")
+
+
+def test_a_reference_that_wants_a_gpu_says_what_to_do(load: Load) -> None:
+    problem = load("def run(x, factor):\n    return x\n")
+    without = AssertionError("Torch not compiled with CUDA enabled")
+    assert str(reference_failure(problem, without)).endswith("It needs a GPU: use device cuda:0")

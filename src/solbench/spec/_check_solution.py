@@ -69,16 +69,15 @@ def _python_errors(
             entry_parses &= source.path != solution.spec.entry_file
     if not entry_parses:
         return
-    if definition is not None:
-        problem = signature_error(solution, definition)
-        if problem:
-            yield document.error(
-                ("spec", "entry_point"),
-                problem,
-                "Without destination passing, set 'destination_passing_style' to false.",
-            )
+    undefined = list(_undefined_entry(document, solution))
+    yield from undefined
+    if undefined or definition is None:
         return
-    yield from _undefined_entry(document, solution)
+    problem = signature_error(solution, definition)
+    if problem:
+        remedy = "Without destination passing, set 'destination_passing_style' to false."
+        passing = solution.spec.destination_passing_style
+        yield document.error(("spec", "entry_point"), problem, remedy if passing else None)
 
 
 def _undefined_entry(document: Document, solution: Solution) -> Iterator[SpecError]:

@@ -122,10 +122,16 @@ def _execute(module: ModuleType, file: str, source: str) -> None:
     exec(code, module.__dict__)
 
 
+_WITHOUT_GPU = ("not compiled with CUDA", "Found no NVIDIA driver", "No CUDA GPUs are available")
+"""What torch says of ``device="cuda"`` where there is none."""
+
+
 def reference_failure(problem: Problem, error: BaseException) -> ReferenceFailed:
     """The exception that says what a call of ``run`` raised, and in which line."""
     line = line_in(error, reference_file(problem))
-    return ReferenceFailed(f"the reference of {problem.name} failed: {describe(error)}{line}")
+    what = f"the reference of {problem.name} failed: {describe(error)}{line}"
+    needs_gpu = any(words in what for words in _WITHOUT_GPU)
+    return ReferenceFailed(f"{what}. It needs a GPU: use device cuda:0" if needs_gpu else what)
 
 
 def describe(error: BaseException) -> str:
