@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -115,3 +116,10 @@ def test_equal_slices_split_and_merge_with_their_dimensions() -> None:
     assert merged is not None
     assert not isinstance(merged, str)
     assert (merged == np.arange(12) % 3).all()
+
+
+@pytest.mark.parametrize("size", [2, 7, 8])
+@pytest.mark.parametrize("start", [0, 1])
+def test_every_other_index_taken_away_leaves_the_others(size: int, start: int) -> None:
+    left = _sets.subtract(range(size), range(start, size, 2))
+    assert list(left) == [i for i in range(size) if (i - start) % 2]

@@ -130,6 +130,10 @@ def subtract(left: IndexSet, right: IndexSet) -> IndexSet:
             return from_range(common.stop - 1 + left.step, left.stop, left.step)
         if common.stop == left.stop:
             return from_range(left.start, common.start, left.step)
+    if isinstance(left, range) and isinstance(common, range) and left.step == 1:
+        first, last = common[0] - left.start, left.stop - 1 - common[-1]
+        if common.step == 2 and first < 2 and last < 2:  # every other one is left
+            return from_range(left.start + 1 - first, left.stop, 2)
     return from_sorted(np.setdiff1d(to_array(left), to_array(common), assume_unique=True))
 
 

@@ -87,10 +87,14 @@ def slice_scatter(call: Call) -> Iterable[Lifted]:
     shape, dim = call.shape(), call.dim()
     step, length = int(call.args.get("step", 1)), call.shape("src")[dim]
     start = slice_start(shape[dim], call.args.get("start"), step)
-    table = start + step * np.arange(length)
-    written = _along_dim(shape, dim, _sets.from_sorted(table))
+    written = _along_dim(shape, dim, _sets.from_range(start, start + step * length, step))
     axes: list[Axis] = list(_access.identity(len(shape)))
-    axes[dim] = Along(dim, -start) if step == 1 else Table(dim, _inverse(table, shape[dim]))
+    if step == 1:
+        axes[dim] = Along(dim, -start)
+    elif shape[dim] <= FLAT_LIMIT:
+        axes[dim] = Table(dim, _inverse(start + step * np.arange(length), shape[dim]))
+    else:
+        axes[dim] = Fixed()  # the least that is read
     sources = () if written is None else (call.operand("src", tuple(axes), within=written),)
     yield updated(call, written, sources)
 
