@@ -81,6 +81,18 @@ def test_a_backward_problem_must_agree_with_autograd(problem_file) -> None:
     assert "y differs from autograd by 0.0005" in failure(wrong, "gradients")
 
 
+def test_a_bound_that_prices_float32_work_behind_16_bit_inputs_is_found(problem_file) -> None:
+    """A kernel may round the softmax's weights to 16 bits before the second product, and pass."""
+    source = problem_file(
+        '"x": activation("float32', '"x": activation("bfloat16',
+        '"y": "float32[', '"y": "bfloat16[',
+        "x * w * factor", "(torch.softmax(x.float() @ x.float().T, -1) @ x.float() * w * factor).to(x.dtype)",
+    )  # fmt: skip
+    (bound,) = [f for f in check_problem(source).findings if f.gate == "bound"]
+    assert bound.outcome == "failed"
+    assert "priced as float32" in bound.detail
+
+
 def test_float64_reaches_through_casts_and_new_tensors() -> None:
     def function(x: torch.Tensor) -> torch.Tensor:
         total = torch.zeros(3, dtype=torch.float32)

@@ -46,7 +46,7 @@ def run(
     normalised = (wide * gain.to(torch.float32) + shift.to(torch.float32)).to(x.dtype)
     query = split(rmsnorm(normalised @ query_weight.T, query_gain), heads)
     key = split(rmsnorm(text @ key_weight.T, key_gain), heads)
-    value = split((text @ value_weight.T).to(torch.float32), heads)
+    value = split(text @ value_weight.T, heads)
     weights = torch.softmax(query @ key.transpose(-1, -2) * query.shape[-1] ** -0.5, dim=-1)
     weights = weights.to(x.dtype).to(torch.float32)  # as a kernel's second product takes them
     attended = (weights @ value).transpose(1, 2).flatten(2).to(x.dtype)
@@ -55,10 +55,9 @@ def run(
 
 def rmsnorm(values, gain):
     wide = values.to(torch.float32)
-    return (
-        wide * torch.rsqrt(wide.pow(2).mean(dim=-1, keepdim=True) + 1e-6) * gain.to(torch.float32)
-    )
+    scale = torch.rsqrt(wide.pow(2).mean(dim=-1, keepdim=True) + 1e-6)
+    return (wide * scale * gain.to(torch.float32)).to(values.dtype)
 
 
 def split(values, heads):
-    return values.unflatten(-1, (heads, -1)).transpose(1, 2)
+    return values.to(torch.float32).unflatten(-1, (heads, -1)).transpose(1, 2)

@@ -66,7 +66,8 @@ def attention(x, cos, sin, qkv_weight, query_width):
     num_heads = query_width // head_dim
     num_kv_heads = (heads.shape[1] - num_heads) // 2
     query, key, value = heads.split([num_heads, num_kv_heads, num_kv_heads], dim=1)
-    query, key = rotate(query, cos, sin), rotate(key, cos, sin)
+    query, key = rotate(query, cos, sin).to(x.dtype), rotate(key, cos, sin).to(x.dtype)
+    query, key = query.to(torch.float32), key.to(torch.float32)
     query = query.reshape(batch, num_kv_heads, -1, seq_len, head_dim)
     logits = query @ key[:, :, None].transpose(-1, -2) * head_dim**-0.5
     later = torch.ones(seq_len, seq_len, dtype=torch.bool, device=x.device).triu(1)

@@ -59,8 +59,8 @@ def run(
     projected = modulated.to(x.dtype) @ first.T + first_bias
     heads = projected[..., : 3 * hidden].unflatten(-1, (3, -1, head_dim)).to(torch.float32)
     query, key, value = heads.permute(2, 0, 3, 1, 4)  # each [batch, heads, tokens, head_dim]
-    query = rotate(rmsnorm(query, query_gain), cos, sin)
-    key = rotate(rmsnorm(key, key_gain), cos, sin)
+    query = rotate(rmsnorm(query, query_gain), cos, sin).to(x.dtype).to(torch.float32)
+    key = rotate(rmsnorm(key, key_gain), cos, sin).to(x.dtype).to(torch.float32)
     weights = torch.softmax(query @ key.transpose(-1, -2) * head_dim**-0.5, dim=-1)
     weights = weights.to(x.dtype).to(torch.float32)  # as a kernel's second product takes them
     attended = (weights @ value).transpose(1, 2).flatten(2).to(x.dtype)

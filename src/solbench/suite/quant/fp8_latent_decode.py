@@ -1,6 +1,7 @@
 """Decode step of latent attention over an FP8 cache: 512 latent channels in tiles of 128 with a scale each.
 
-The 64 rotary channels stay in bfloat16. A batch of sequences of equal capacity, each with its own length.
+It is expanded to bfloat16.
+The 64 rotary channels are so already. A batch of sequences of equal capacity, each with its own length.
 """
 
 from solbench.suite import Model, Problem, activation, draw, rows, var
@@ -45,7 +46,7 @@ import torch
 def run(query_latent, query_rope, cache, cache_scales, key_rope, lengths):
     batch, capacity, rope = key_rope.shape
     latent = cache.to(torch.float32) * cache_scales.repeat_interleave(128, dim=1)
-    latent = latent.view(batch, capacity, -1)
+    latent = latent.to(torch.bfloat16).to(torch.float32).view(batch, capacity, -1)
     logits = query_latent.to(torch.float32) @ latent.transpose(1, 2)
     logits = logits + query_rope.to(torch.float32) @ key_rope.to(torch.float32).transpose(1, 2)
     stale = torch.arange(capacity, device=cache.device) >= lengths[:, None, None]

@@ -49,8 +49,8 @@ CODES = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, -0.0, -0.5, -1.0, -1.5, -2.0, -
 def run(query, keys, key_scales, key_global, values, value_scales, value_global, lengths, capacity):
     batch, _, head_dim = query.shape
     caches = (batch, -1, capacity, head_dim)
-    wide_keys = (scaled(keys, key_scales) * key_global).view(caches)
-    wide_values = (scaled(values, value_scales) * value_global).view(caches)
+    wide_keys = expanded(keys, key_scales, key_global).view(caches)
+    wide_values = expanded(values, value_scales, value_global).view(caches)
     grouped = query.to(torch.float32).view(batch, wide_keys.shape[1], -1, head_dim)
     logits = grouped @ wide_keys.transpose(-1, -2) * head_dim**-0.5
     stale = torch.arange(capacity, device=query.device) >= lengths[:, None]
@@ -59,9 +59,10 @@ def run(query, keys, key_scales, key_global, values, value_scales, value_global,
     return (weights @ wide_values).reshape(query.shape).to(query.dtype)
 
 
-def scaled(packed, scales):
-    """Codes times block scales: [rows, channels]; the low half of a byte comes first."""
+def expanded(packed, scales, global_scale):
+    """Codes times scales, in bfloat16: [rows, channels]; the low half of a byte comes first."""
     pairs = packed.view(torch.uint8)
     codes = torch.stack((pairs & 15, pairs >> 4), dim=-1).flatten(-2)
     values = torch.tensor(CODES, device=packed.device)[codes.long()]
-    return values * scales.to(torch.float32).repeat_interleave(16, dim=-1)
+    wide = values * scales.to(torch.float32).repeat_interleave(16, dim=-1) * global_scale
+    return wide.to(torch.bfloat16).to(torch.float32)
