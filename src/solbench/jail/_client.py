@@ -71,7 +71,7 @@ def import_path() -> list[str]:
 
 def _holds_packages(folder: Path) -> bool:
     named = folder.name in ("site-packages", "dist-packages", "lib-dynload")
-    return named or any((folder / package).is_dir() for package in ("solbench", "torch", "numpy"))
+    return named or (folder / "solbench").is_dir() or any(folder.glob("*.dist-info"))
 
 
 class _Process:
