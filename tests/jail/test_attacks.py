@@ -4,6 +4,7 @@ an attempt that never works would prove nothing."""
 from __future__ import annotations
 
 import os
+import secrets
 import socket
 import subprocess
 import sys
@@ -344,11 +345,12 @@ def test_only_the_standard_streams_the_page_and_the_buffers_are_open(spawn: Spaw
 @pytest.mark.parametrize("told", [False, True])
 def test_no_object_of_the_judge_is_in_the_workers_memory(spawn: Spawn, told: bool) -> None:
     """``told``: the scan finds a text that the worker was given, so it would find others."""
-    secret = "expected-" + "output"
+    secret = secrets.token_hex(12)  # no library can hold it by chance
     name = f"{secret}-1" if told else "x"
     kept = [f"{secret}-{number}" for number in range(3)]  # alive in this process, the judge
     jailed = spawn(
-        """
+        f"""
+        wanted = {secret[::-1]!r}
         import gc, sys
         found = []
         frame = sys._getframe()
@@ -362,7 +364,6 @@ def test_no_object_of_the_judge_is_in_the_workers_memory(spawn: Spawn, told: boo
                 except Exception:
                     pass
         # Backwards, so that what is searched for does not find itself.
-        wanted = "tuptuo-detcepxe"
         maps = [line.split()[0].split("-") for line in open("/proc/self/maps") if " rw-p " in line]
         hits = sum(wanted in text[::-1] for text in found)
         with open("/proc/self/mem", "rb", 0) as memory:
