@@ -1,7 +1,7 @@
 """Decode step of latent attention over an FP8 cache: 512 latent channels in tiles of 128 with a scale each.
 
-It is expanded to bfloat16.
-The 64 rotary channels are so already. A batch of sequences of equal capacity, each with its own length.
+The cache is expanded to bfloat16, which its 64 rotary channels have already. Sequences have the same capacity,
+each its own length.
 """
 
 from solbench.suite import Model, Problem, activation, draw, rows, var
