@@ -131,3 +131,11 @@ def test_a_folder_of_problems_is_told_from_a_problem(
     result = run("explain", tmp_path)
     assert result.exit_code == 2
     assert "Name one of the problem folders in it: double." in result.stderr.replace("\n", " ")
+
+
+def test_a_missing_package_is_no_bug_of_ours(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    missing = ModuleNotFoundError("No module named 'torch'", name="torch")
+    monkeypatch.setattr("solbench.spec.schema", raising(missing))
+    result = run("schema", "trace")
+    assert result.exit_code == 3
+    assert "the package 'torch' is not installed" in result.stderr

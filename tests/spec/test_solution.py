@@ -5,9 +5,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import TypeAdapter, ValidationError
 
 from solbench.errors import SpecError, SpecErrors
 from solbench.spec import Definition, Solution, load_solution, signature_error
+from solbench.spec._field_problems import Name
 from solbench.spec._solution import path_problem
 
 
@@ -142,3 +144,9 @@ def test_signatures_are_judged_before_anything_runs(
     else:
         with pytest.raises(AssertionError, match=problem):
             raise AssertionError(found)
+
+
+def test_a_name_that_a_terminal_would_obey_is_refused() -> None:
+    with pytest.raises(ValidationError, match="holds control characters"):
+        TypeAdapter(Name).validate_python("fast\x1b[31m")
+    assert TypeAdapter(Name).validate_python("größe-2 [bold]") == "größe-2 [bold]"

@@ -55,6 +55,12 @@ class _Commands(TyperGroup):
                 raise _internal(error, debug) from None
             _show("error", f"{error.filename}: {error.strerror}", error, debug)
             raise typer.Exit(ExitCode.USAGE) from None
+        except ModuleNotFoundError as error:
+            if (error.name or "solbench").startswith("solbench"):
+                raise _internal(error, debug) from None
+            remedy = "Install it: 'solbench doctor' says how."
+            _show("error", f"the package '{error.name}' is not installed. {remedy}", error, debug)
+            raise typer.Exit(ExitCode.ENVIRONMENT) from None
         except Exception as error:  # noqa: BLE001 - process boundary: a bug becomes a message
             raise _internal(error, debug) from None
 

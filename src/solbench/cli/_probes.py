@@ -75,7 +75,10 @@ def _torch() -> Iterator[Check]:
 
 
 def _gpus() -> Iterator[Check]:
-    import torch
+    try:
+        import torch
+    except ImportError:
+        return  # said above
 
     from solbench.hardware import detect_hardware
 

@@ -95,6 +95,8 @@ def _program(
     if path.suffix == ".py":
         if workload is not None:
             raise InputError("a module has no workloads", file=path, key="--workload")
+        if not path.is_file():
+            raise InputError("no such file or folder", file=path)
         return module_program(path), None
     problem = load_problem(path, blobs or ())
     chosen = select_workloads(problem, None if workload is None else [workload])[0]

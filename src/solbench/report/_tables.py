@@ -93,8 +93,17 @@ def _title(traces: Sequence[Trace]) -> Text:
     first = traces[0]
     where = first.evaluation.environment.hardware
     return Text.assemble(
-        (first.definition, "bold"), " ← ", (first.solution, "bold"), f"   on {where}"
+        (first.definition, "bold"),
+        " ← ",
+        (first.solution, "bold"),
+        f"   on {where}{_other_peaks(first)}",
     )
+
+
+def _other_peaks(trace: Trace) -> str:
+    """Whose bound it is, except on the CPU at hand, where it can only be its own."""
+    bound = trace.solbench.bound if trace.solbench else None
+    return "" if (bound or {}).get("hardware") == "cpu" else priced_on(trace)
 
 
 def priced_on(trace: Trace) -> str:

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 
 from solbench.spec._axes import LARGEST_SIZE, axis_problems
 from solbench.spec._dtypes import DTYPES, dtype_remedy
-from solbench.spec._field_problems import FieldProblem, refuse_if
+from solbench.spec._field_problems import FieldProblem, Name, refuse_if
 
 _SIZE_TEXT = re.compile(r"[1-9][0-9]{0,17}")
 
@@ -106,7 +106,7 @@ class OwnRecord(_Exchanged):
 
 
 class Definition(_Exchanged):
-    name: str = Field(min_length=1)
+    name: Name
     axes: dict[str, Axis]
     inputs: dict[str, TensorSpec]
     """In the order in which ``run`` takes them, by position."""

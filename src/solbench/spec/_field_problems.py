@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
+from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
 PROBLEMS_CODE = "solbench_rules"
@@ -30,3 +33,17 @@ def refuse_if(problems: Sequence[FieldProblem]) -> None:
                 "problems": tuple(problems),
             },
         )
+
+
+_OBEYED = frozenset({"Cc", "Cf", "Cs"})
+"""Unicode's control, format and surrogate characters: a terminal that shows a name would obey them."""
+
+
+def _shown_as_it_is(name: str) -> str:
+    if any(unicodedata.category(char) in _OBEYED for char in name):
+        refuse_if([FieldProblem("holds control characters", remedy="Use printable ones.")])
+    return name
+
+
+Name = Annotated[str, Field(min_length=1), AfterValidator(_shown_as_it_is)]
+"""What a thing is called, in tables and in file names."""

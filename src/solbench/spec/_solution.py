@@ -9,7 +9,7 @@ from typing import Literal
 from pydantic import Field, model_validator
 
 from solbench.spec._definition import _Exchanged
-from solbench.spec._field_problems import FieldProblem, refuse_if
+from solbench.spec._field_problems import FieldProblem, Name, refuse_if
 
 Language = Literal[
     "pytorch", "triton", "cute_dsl", "cutile", "cudnn_frontend",
@@ -95,8 +95,8 @@ class SolutionSpec(_Exchanged):
 
 
 class Solution(_Exchanged):
-    name: str = Field(min_length=1)
-    definition: str = Field(min_length=1)
+    name: Name
+    definition: Name
     author: str
     spec: SolutionSpec
     sources: tuple[SourceFile, ...] = Field(min_length=1)

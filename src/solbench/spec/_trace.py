@@ -8,7 +8,7 @@ from typing import Any, Literal
 from pydantic import field_validator, model_validator
 
 from solbench.spec._definition import _Exchanged
-from solbench.spec._field_problems import FieldProblem, refuse_if
+from solbench.spec._field_problems import FieldProblem, Name, refuse_if
 from solbench.spec._workload import Workload
 
 Status = Literal[
@@ -128,8 +128,8 @@ class SolBenchRecord(_Exchanged):
 
 
 class Trace(_Exchanged):
-    definition: str
-    solution: str
+    definition: Name
+    solution: Name
     workload: Workload
     evaluation: Evaluation
     solbench: SolBenchRecord | None = None

@@ -8,6 +8,7 @@ from pydantic import Field, field_validator
 
 from solbench.spec._axes import LARGEST_SIZE
 from solbench.spec._definition import _Exchanged
+from solbench.spec._field_problems import Name
 
 MISSPELT_RATIO = "required_match_ratio"
 """Found in 1,299 public workloads; it has no effect, there or here."""
@@ -54,7 +55,7 @@ class Tolerance(_Exchanged):
 
 
 class Workload(_Exchanged):
-    uuid: str = Field(min_length=1)
+    uuid: Name
     """Results are keyed by it: axes may repeat within a file."""
     axes: dict[str, AxisSize] = Field(default_factory=dict)
     inputs: dict[str, InputDescriptor] = Field(default_factory=dict)
