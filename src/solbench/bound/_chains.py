@@ -6,6 +6,7 @@ Between two products of a chain may lie steps that are linear: a scale, a cast, 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from math import prod
 
 from solbench.bound import _access, _facts, _reps
 from solbench.bound._access import Along
@@ -165,10 +166,11 @@ def _product(cost: StepCost, lifted: LiftedGraph, found: Demanded) -> _Product |
         out == [*batch, *rows, *columns]
         and left == [*batch, *rows, *summed]
         and right in ([*batch, *summed, *columns], [*batch, *columns, *summed])
-        and len(rows) == len(columns) == len(summed) == 1
+        and max(len(rows), len(columns)) == len(summed) == 1
     )
     sizes = item.ranks
-    amount = sizes[rows[0]] * sizes[columns[0]] * sizes[summed[0]] if plain else 0
+    height, width = (prod(sizes[r] for r in group) for group in (rows, columns))  # 1 for a vector
+    amount = height * width * sizes[summed[0]] if plain else 0
     count = 1
     for rank in batch:
         count *= sizes[rank]
@@ -178,7 +180,7 @@ def _product(cost: StepCost, lifted: LiftedGraph, found: Demanded) -> _Product |
         return None
     return _Product(
         cost, lifted.resolve(first.value), lifted.resolve(second.value), item.outs[0],
-        count, sizes[rows[0]], sizes[summed[0]], sizes[columns[0]],
+        count, height, sizes[summed[0]], width,
     )  # fmt: skip
 
 
