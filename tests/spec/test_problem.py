@@ -234,7 +234,7 @@ def test_a_reference_file_stands_in_for_a_missing_key_and_is_compared(
 
 @pytest.mark.parametrize("name", ["absent", "absent/definition.json", "nul\0"])
 def test_a_path_that_is_no_problem_is_an_error(tmp_path: Path, name: str) -> None:
-    with pytest.raises(SpecError, match="no such file or folder|cannot be read"):
+    with pytest.raises(SpecError, match=r"no such file or folder|cannot be read"):
         load_problem(tmp_path / name)
 
 
