@@ -133,9 +133,11 @@ def over_batch(call: Call) -> Iterable[Lifted]:
     training = bool(call.args.get("training", "no_training" not in call.node.op))
     training = training and "no_update" not in call.node.op
     dims = tuple(d for d in range(len(shape)) if d != 1)
-    names = ["weight", "bias"] + ([] if training else ["running_mean", "running_var"])
-    extras = [_channel(call, a) for a in names if call.has(a)]
-    yield _normalised(call, "input", dims, extras, call.outputs[0], coupled=training)
+    if training:
+        extras = [_channel(call, a) for a in ("weight", "bias") if call.has(a)]
+        yield _normalised(call, "input", dims, extras, call.outputs[0])
+    else:
+        yield from _affine(call)
     channels = shape[1:2]
     for position, out in enumerate(call.outputs[1:]):
         if out == ABSENT:
@@ -152,6 +154,23 @@ def over_batch(call: Call) -> Iterable[Lifted]:
                 if position >= 2 and call.has(a) and call.args.get("momentum") not in (1, 1.0)
             ]
             yield Map((out,), ((Along(1),),), shape, (operand, *old), flavour="computed", ops=2)
+
+
+def _affine(call: Call) -> Iterable[Lifted]:
+    """Inference: a factor and an offset per channel, both made from the statistics. Sums pass through it."""
+    shape, dtype = call.shape("input"), call.values[call.outputs[0]].dtype
+    axes, line = _access.identity(len(shape)), _access.identity(1)
+    factor, offset = (call.temporary(shape[1:2], dtype) for _ in range(2))
+    scaled = call.temporary(shape, dtype)
+    for target, names in (
+        (factor, ("running_var", "weight")), (offset, ("running_mean", "running_var", "weight", "bias")),
+    ):  # fmt: skip
+        operands = tuple(call.operand(a, line) for a in names if call.has(a))
+        yield Map((target,), (line,), shape[1:2], operands, flavour="computed")
+    pair = (call.operand("input", axes), call.operand(factor, (Along(1),)))
+    yield Map((scaled,), (axes,), shape, pair, flavour="product", linear=True)
+    pair = (call.operand(scaled, axes), call.operand(offset, (Along(1),)))
+    yield Map(call.outputs[:1], (axes,), shape, pair, flavour="computed", linear=True)
 
 
 def _running(call: Call, position: int) -> str:
