@@ -26,6 +26,7 @@ CASE = AttackCase(
     problem=SCALE,
     attack=Submission(ATTACK),
     honest=Submission(SCALE_HONEST),
-    expected=("INCORRECT_NUMERICAL",),
+    # Where calls are run singly it does honest work.
+    expected=("INCORRECT_NUMERICAL", "PASSED"),
     stopped_by="each call of a run has its own values",
 )
