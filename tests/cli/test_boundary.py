@@ -1,6 +1,8 @@
 """Exceptions become one clean message and a documented exit code."""
 
 import errno
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -139,3 +141,17 @@ def test_a_missing_package_is_no_bug_of_ours(run: Any, monkeypatch: pytest.Monke
     result = run("schema", "trace")
     assert result.exit_code == 3
     assert "the package 'torch' is not installed" in result.stderr
+
+
+def test_what_a_reference_writes_to_the_descriptor_stays_off_stdout() -> None:
+    script = (
+        "import os\n"
+        "from solbench.cli import _console\n"
+        "with _console.records_only():\n"
+        "    os.write(1, b'noise\\n')\n"
+        "    _console.emit({'a': 1})\n"
+        "print('after')\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True)
+    assert done.stdout == b'{"a": 1}\nafter\n'
+    assert done.stderr == b"noise\n"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -46,6 +47,30 @@ def emit(record: dict[str, Any]) -> None:
     """Write one JSON line on stdout."""
     sys.stdout.write(json_line(record) + "\n")
     sys.stdout.flush()
+
+
+@contextmanager
+def records_only() -> Iterator[None]:
+    """Stdout for records alone: what references write to the descriptor itself goes to stderr."""
+    stdout = sys.stdout
+    try:
+        is_descriptor = stdout.fileno() == 1
+    except (OSError, ValueError, AttributeError):
+        is_descriptor = False
+    if not is_descriptor:
+        yield
+        return
+    stdout.flush()
+    saved = os.dup(1)
+    os.dup2(2, 1)
+    with os.fdopen(os.dup(saved), "w", encoding="utf-8") as stream:
+        sys.stdout = stream
+        try:
+            yield
+        finally:
+            sys.stdout = stdout
+            os.dup2(saved, 1)
+            os.close(saved)
 
 
 def note(message: str) -> None:

@@ -93,6 +93,8 @@ def evaluate_command(
     missing = [each for each in wanted if each.uuid not in done]
     traces = dict(done)
     with ExitStack() as stack:
+        if json_lines:
+            stack.enter_context(_console.records_only())
         sink = stack.enter_context(open_records(out)) if out else None
         bar = stack.enter_context(_console.progress(f"evaluating {solution.name}", len(missing)))
 

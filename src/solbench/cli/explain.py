@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
@@ -72,7 +73,8 @@ def explain_command(
         raise InputError("is not the name of an SVG file", file=plot, key="--plot")
     program, uuid = _program(path, workload, blobs)
     device = resolve_hardware(hardware)
-    with _console.progress("deriving the bound", None), contained():
+    quiet = _console.records_only() if json_lines else nullcontext()
+    with quiet, _console.progress("deriving the bound", None), contained():
         (bound,) = derive_bound(program, device, workload=uuid, clock_mhz=clock_mhz, verify=verify)
     if plot is not None:
         from solbench.report import bound_svg
