@@ -20,6 +20,7 @@ Json = Annotated[bool, typer.Option("--json", help="JSON lines on stdout and not
 Hardware = Annotated[
     str | None,
     typer.Option(
+        "--hardware",
         metavar="NAME",
         help="Hardware file to price on (see 'solbench hardware'); default: detected.",
     ),

@@ -38,11 +38,12 @@ def run_command(
         typer.Argument(metavar="[NAME]...", help="Only cases whose name begins so; default: all."),
     ] = None,
     corpus: Annotated[
-        Path, typer.Option(metavar="DIR", help="Folder of case files, one attack each.")
+        Path, typer.Option("--corpus", metavar="DIR", help="Folder of case files, one attack each.")
     ] = DEFAULT_CORPUS,
     ablate: Annotated[
         str | None,
         typer.Option(
+            "--ablate",
             metavar="LAYER",
             help="Leave this defence out and run the attacks that it stops; one should gain then.",
         ),

@@ -33,7 +33,8 @@ def bound_command(
         typer.Option("--verify", help="Replay each graph in float64 against its reference."),
     ] = False,
     jobs: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="Processes; default: one a core.")
+        int | None,
+        typer.Option("--jobs", metavar="N", min=1, help="Processes; default: one a core."),
     ] = None,
     blobs: Blobs = None,
     json_lines: Json = False,

@@ -15,12 +15,18 @@ from solbench.cli._options import Json
 @app.command("calibrate")
 def calibrate_command(
     device: Annotated[
-        str, typer.Option(metavar="DEVICE", help="What to measure: cpu, or cuda:0 and so on.")
+        str,
+        typer.Option(
+            "--device", metavar="DEVICE", help="What to measure: cpu, or cuda:0 and so on."
+        ),
     ] = "cpu",
     threads: Annotated[
         int | None,
         typer.Option(
-            metavar="N", min=1, help="CPU threads; default: the CPUs this process may use."
+            "--threads",
+            metavar="N",
+            min=1,
+            help="CPU threads; default: the CPUs this process may use.",
         ),
     ] = None,
     json_lines: Json = False,

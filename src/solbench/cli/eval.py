@@ -45,12 +45,14 @@ def evaluate_command(
         ),
     ] = None,
     device: Annotated[
-        str, typer.Option(metavar="DEVICE", help="Where to run: cpu, or cuda:0 and so on.")
+        str,
+        typer.Option("--device", metavar="DEVICE", help="Where to run: cpu, or cuda:0 and so on."),
     ] = "cpu",
     workload: Workloads = None,
     workloads_file: Annotated[
         Path | None,
         typer.Option(
+            "--workloads-file",
             metavar="FILE",
             help="Workloads in place of workload.jsonl: a file of the problem folder, or a path.",
         ),
@@ -59,7 +61,9 @@ def evaluate_command(
     mode: Annotated[
         Mode,
         typer.Option(
-            metavar="reward|rank", help="reward: quick, for iteration; rank: longer, for records."
+            "--mode",
+            metavar="reward|rank",
+            help="reward: quick, for iteration; rank: longer, for records.",
         ),
     ] = Mode.REWARD,
     require_jail: Annotated[

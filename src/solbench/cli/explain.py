@@ -36,7 +36,7 @@ def explain_command(
     ],
     workload: Annotated[
         str | None,
-        typer.Option(metavar="UUID", help="Which workload; default: the first."),
+        typer.Option("--workload", metavar="UUID", help="Which workload; default: the first."),
     ] = None,
     hardware: Hardware = None,
     clock_mhz: Clock = None,
@@ -46,6 +46,7 @@ def explain_command(
     method: Annotated[
         Method,
         typer.Option(
+            "--method",
             metavar="demand|fused-io",
             help="fused-io: also the plain count (all contraction work, all tensors once).",
         ),
@@ -54,7 +55,8 @@ def explain_command(
         bool, typer.Option("--verify", help="Replay the graph in float64 against the reference.")
     ] = False,
     plot: Annotated[
-        Path | None, typer.Option(metavar="FILE.svg", help="Write the terms and the roofline.")
+        Path | None,
+        typer.Option("--plot", metavar="FILE.svg", help="Write the terms and the roofline."),
     ] = None,
     blobs: Blobs = None,
     json_lines: Json = False,

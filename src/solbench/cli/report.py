@@ -22,7 +22,7 @@ def report_command(
     page: Annotated[
         Path | None, typer.Option("--html", "-o", metavar="FILE", help="Write this HTML page.")
     ] = None,
-    title: Annotated[str, typer.Option(help="The page's title.")] = "SolBench results",
+    title: Annotated[str, typer.Option("--title", help="The page's title.")] = "SolBench results",
     json_lines: Json = False,
 ) -> None:
     """Summarise traces: one row a solution; the last trace of a workload counts.

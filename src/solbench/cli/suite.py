@@ -104,7 +104,8 @@ def check_command(
         bool, typer.Option("--bounds/--no-bounds", help="Derive bounds too, the slowest part.")
     ] = True,
     jobs: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="Processes; default: one a core.")
+        int | None,
+        typer.Option("--jobs", metavar="N", min=1, help="Processes; default: one a core."),
     ] = None,
     json_lines: Json = False,
 ) -> None:
