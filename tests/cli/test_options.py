@@ -1,4 +1,4 @@
-"""Every option names itself: older versions of the command-line library do not derive ``--device`` from ``device``."""
+"""Every option names itself: older versions of the library do not derive ``--device`` from ``device``."""
 
 from __future__ import annotations
 
