@@ -11,7 +11,7 @@ from solbench.bound._programs import Program, problem_program
 from solbench.bound._result import Bound, CaptureRung, Demand
 from solbench.bound._verify import verify_graph
 from solbench.bound.capture import capture
-from solbench.errors import SolBenchError, SpecError, UnsupportedPrecision
+from solbench.errors import InputError, SolBenchError, SpecError, UnsupportedPrecision
 from solbench.hardware import Hardware, load_hardware
 from solbench.spec import Problem
 
@@ -29,7 +29,8 @@ def derive_bound(
     A workload whose reference cannot be captured gives a ``Bound`` with ``error`` set and no times.
     ``clock_mhz`` overrides the device file's default clock. With ``verify`` the captured graph is replayed
     against the reference.
-    Raises ``UnknownHardware`` for a device that is not known and ``SpecError`` for such a workload.
+    Raises ``UnknownHardware`` for a device that is not known, ``SpecError`` for such a workload, and
+    ``InputError`` for something that is no problem.
     """
     device = load_hardware(hardware) if isinstance(hardware, str) else hardware
     programs = tuple(_programs(problem, workload))
@@ -40,6 +41,12 @@ def _programs(problem: Problem | Program, workload: str | None) -> Iterator[Prog
     if isinstance(problem, Program):
         yield problem
         return
+    if not isinstance(problem, Problem):
+        raise InputError(
+            f"a Problem or a Program is wanted, not a {type(problem).__name__}",
+            key="problem",
+            remedy="Load it with solbench.load_problem(path).",
+        )
     chosen = [w for w in problem.workloads if workload in (None, w.uuid)]
     if not chosen:
         known = ", ".join(w.uuid for w in problem.workloads)

@@ -86,6 +86,13 @@ class Judge:
         """See :func:`solbench.judge.evaluate`."""
         from solbench.judge._evaluate import EvaluationRun, Request
 
+        for key, value, kind in (("problem", problem, Problem), ("solution", solution, Solution)):
+            if not isinstance(value, kind):
+                raise InputError(
+                    f"a {kind.__name__} is wanted, not a {type(value).__name__}",
+                    key=key,
+                    remedy=f"Load it with solbench.load_{key}(path).",
+                )
         if mode not in self._budgets:
             known = ", ".join(self._budgets)
             raise InputError(f"there is no mode '{mode}'", key="mode", remedy=f"Known: {known}.")
