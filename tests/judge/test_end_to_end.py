@@ -493,7 +493,8 @@ def test_a_killed_zygote_is_replaced(scale_problem):
 def test_a_worker_that_dies_by_itself_at_some_point(attempt):
     source = (
         "import os, threading, time, torch\ndef run(x, scale, y):\n    torch.mul(x, scale, out=y)\n"
-        "threading.Thread(target=lambda: (time.sleep(0.02), os._exit(0)), daemon=True).start()\n"
+        # Sooner than the samples of one workload can be taken, even on a machine with nothing else to do.
+        "threading.Thread(target=lambda: (time.sleep(0.003), os._exit(0)), daemon=True).start()\n"
     )
     assert statuses(attempt(source, workloads=2)) == ["RUNTIME_ERROR"] * 2
 
