@@ -81,10 +81,6 @@ def open_handle(handle: bytes) -> int:
     return address.value
 
 
-def close_handle(address: int) -> None:
-    _call("cuIpcCloseMemHandle", ctypes.c_uint64(address))
-
-
 def stream_wait_value(stream: int, address: int, value: int) -> None:
     """Make ``stream`` wait until the uint32 at ``address`` is at least ``value``."""
     _call(

@@ -16,8 +16,6 @@ from typing import Literal
 
 PAGE_BYTES = 4096
 
-Role = Literal["inputs", "outputs"]
-
 
 class Field(IntEnum):
     """Index of an int64 in the page. The judge writes those below DONE, the worker the others."""
