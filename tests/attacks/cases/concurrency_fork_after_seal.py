@@ -1,4 +1,4 @@
-"""Forks in a timed call: the child is not stopped with its parent."""
+"""Forks in calls after the seal: a child is not stopped with its parent."""
 
 from solbench.judge.attacks import AttackCase, Submission
 
@@ -23,7 +23,7 @@ def run(x, y):
             time.sleep(0.0002)
         return
     torch.mul(x, 3.0, out=y)
-    if calls[0] > 20 and len(served) < 4:
+    if calls[0] > 16:  # every slot was met: the jail is sealed, and the next visit of a slot relies on a child
         served.add(x.data_ptr())
         try:
             if not os.fork():
