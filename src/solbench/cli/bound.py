@@ -23,7 +23,8 @@ def bound_command(
         list[Path],
         typer.Argument(
             metavar="PATH...",
-            help="Problem folders, modules (Model, get_inputs, get_init_inputs), or folders of either.",
+            help="Problem folders, modules (Model, get_inputs, get_init_inputs), folders of either, "
+            "or suite:NAME; 'suite:' alone is the whole suite.",
         ),
     ],
     hardware: Hardware = None,
@@ -57,6 +58,7 @@ def bound_command(
         raise InputError("there is no file to resume from", key="--resume", remedy="Give --out.")
     from solbench.bound import bound_lines, bound_record
     from solbench.cli._hardware import resolve_hardware
+    from solbench.cli._problems import program_paths
     from solbench.cli._records import open_records
 
     bounds: list[Bound] = []
@@ -64,7 +66,7 @@ def bound_command(
         sink = stack.enter_context(open_records(out)) if out else None
         bar = stack.enter_context(_console.progress("deriving bounds", None))
         lines = bound_lines(
-            paths,
+            stack.enter_context(program_paths(paths)),
             resolve_hardware(hardware),
             jobs=jobs,
             clock_mhz=clock_mhz,
