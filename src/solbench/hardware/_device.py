@@ -34,6 +34,10 @@ class Hardware:
     calibrated: bool = False
     """Peaks are measured here, not a datasheet's: T_SOL is then an estimate and no strict bound."""
     tensor_memory_bytes_per_sm: int = 0
+    special_ops_per_sm_per_clk: float = 0.0
+    """exp2, log2, reciprocal, rsqrt, sin, cos, tanh of the special-function units; 0 if not known."""
+    shared_bytes_per_sm_per_clk: float = 0.0
+    """Bandwidth of shared memory; 0 if not known."""
 
     @property
     def on_chip_bytes(self) -> int:

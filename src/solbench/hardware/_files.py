@@ -53,6 +53,8 @@ class HardwareFile(_Strict):
     shared_bytes_per_sm: int = Field(gt=0)
     register_bytes_per_sm: int = Field(gt=0)
     tensor_memory_bytes_per_sm: int = Field(default=0, ge=0)
+    special_ops_per_sm_per_clk: float = Field(default=0.0, ge=0)
+    shared_bytes_per_sm_per_clk: float = Field(default=0.0, ge=0)
     launch_floor_us: float = Field(gt=0)
     matrix_flops_per_sm_per_clk: dict[Precision, float]
     simt_flops_per_sm_per_clk: dict[Literal["fp32", "fp64"], float]
@@ -102,6 +104,8 @@ def device_of(parsed: HardwareFile) -> Hardware:
         shared_bytes_per_sm=parsed.shared_bytes_per_sm,
         register_bytes_per_sm=parsed.register_bytes_per_sm,
         tensor_memory_bytes_per_sm=parsed.tensor_memory_bytes_per_sm,
+        special_ops_per_sm_per_clk=parsed.special_ops_per_sm_per_clk,
+        shared_bytes_per_sm_per_clk=parsed.shared_bytes_per_sm_per_clk,
         launch_floor_us=parsed.launch_floor_us,
         sources=dict(parsed.sources),
     )
