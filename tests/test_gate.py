@@ -6,11 +6,15 @@ import torch
 from solbench.gate import (
     CHUNK_ELEMENTS,
     ErrorBudget,
-    _judge_together,
+    OutputError,
     budget_gate,
+    measure_error,
     official_gate,
     official_gate_all,
+    reference_gate,
+    reference_gate_calls,
 )
+from solbench.gate._together import _judge_together
 from solbench.spec._workload import Tolerance
 
 LOOSE = Tolerance()
@@ -260,3 +264,61 @@ def test_calls_judged_together_get_the_results_they_get_alone():
     for own, joint in zip(alone, together, strict=True):
         # What does not plainly pass is left to be judged by itself.
         assert joint == (own if own.passed else None)
+
+
+class TestBesideTheReference:
+    """No float64 at hand: an output within budget is at most budget plus the reference's error away."""
+
+    error = OutputError(rms=1e-3, largest=2e-3, truth_rms=1.0, truth_largest=1.0)
+
+    def test_the_limits_are_budget_plus_the_references_own_error(self):
+        reference = torch.ones(100)
+        # RMS: 2 * 1e-3 + 1e-3 = 3e-3; largest: 4 * 2e-3 + 2e-3 = 1e-2.
+        assert reference_gate(reference + 2.9e-3, reference, self.error).passed
+        result = reference_gate(reference + 3.1e-3, reference, self.error, name="y")
+        assert "RMS" in result.reason
+        one_off = reference.clone()
+        one_off[7] += 9.9e-3
+        assert reference_gate(one_off, reference, self.error).passed
+        one_off[7] += 3e-4
+        result = reference_gate(one_off, reference, self.error)
+        assert "largest" in result.reason
+        assert result.first is not None
+        assert result.first.index == (7,)
+
+    def test_whole_numbers_beyond_float32_are_told_apart(self):
+        ints = torch.tensor([2**24, 2**53])
+        assert not reference_gate(ints + 1, ints, OutputError()).passed
+        assert reference_gate(ints.clone(), ints, OutputError()).passed
+
+    def test_infinities_must_be_where_the_reference_has_them(self):
+        reference = vector(1.0, -math.inf)
+        assert reference_gate(reference.clone(), reference, self.error).passed
+        assert not reference_gate(vector(-math.inf, 1.0), reference, self.error).passed
+        assert not reference_gate(vector(1.0, math.inf), reference, self.error).passed
+
+    def test_an_error_known_from_other_inputs_counts_where_it_is_larger(self):
+        oracle = torch.ones(4, dtype=torch.float64)
+        output = torch.full((4,), 1.001)
+        assert not budget_gate(output, torch.ones(4), oracle).passed
+        assert budget_gate(output, torch.ones(4), oracle, known=self.error).passed
+
+    def test_each_of_several_calls_has_its_result(self):
+        right = {"y": torch.ones(4)}
+        wrong = {"y": torch.tensor([1.0, 1.0, 2.0, 1.0])}
+        gates = reference_gate_calls(
+            [right, wrong], [right, right], {"y": self.error}, ErrorBudget()
+        )
+        assert [gate.passed for gate in gates] == [True, False]
+        assert gates[1].first is not None
+        assert gates[1].first.index == (2,)
+
+
+def test_the_error_of_an_output_is_measured_against_float64():
+    truth = torch.tensor([3.0, 4.0], dtype=torch.float64)
+    error = measure_error(torch.tensor([3.0, 5.0]), truth)
+    assert error.rms == pytest.approx(math.sqrt(0.5))
+    assert error.largest == 1.0
+    assert error.truth_rms == pytest.approx(math.sqrt(12.5))
+    assert error.truth_largest == 4.0
+    assert measure_error(torch.tensor([1, 2]), truth) == OutputError()
