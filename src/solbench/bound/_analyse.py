@@ -7,11 +7,12 @@ from dataclasses import dataclass, field
 
 from solbench.bound import _attainable, _storage
 from solbench.bound._chains import chain_savings
+from solbench.bound._contractions import contractions
 from solbench.bound._demand import Demanded, StepCost, demand, output_region
 from solbench.bound._lift import LiftedGraph, lift
-from solbench.bound._lifted import Map, einsum
 from solbench.bound._region import Region
-from solbench.bound._result import CaptureRung, Demand, NodeCost, Removed, Traffic
+from solbench.bound._result import CaptureRung, Demand, Removed, Traffic
+from solbench.bound._rows import node_rows
 from solbench.bound.graph import Graph, Value
 
 CLASSICAL = "classical arithmetic: no Strassen, Winograd or FFT in place of direct products"
@@ -26,6 +27,8 @@ def analyse(graph: Graph, rung: CaptureRung = "fake", *, verified: bool = False)
     savings = chain_savings(lifted, found)
     matrix = _matrix_flops(found, savings)
     traffic = (*_reads(lifted, found), *_writes(lifted))
+    nodes = node_rows(lifted, found)
+    products, chains = contractions(lifted, found)
     return Demand(
         matrix_flops=matrix.flops,
         vector_ops=sum(c.vector_ops for c in found.costs),
@@ -33,7 +36,7 @@ def analyse(graph: Graph, rung: CaptureRung = "fake", *, verified: bool = False)
         dram_write_bytes=sum(t.bytes for t in traffic if t.direction == "write"),
         intermediate_bytes=_attainable.intermediate_bytes(lifted, found),
         launches=_attainable.launches(lifted, found),
-        nodes=tuple(_row(c) for c in found.costs if c.work or c.vector_ops),
+        nodes=nodes,
         traffic=traffic,
         removed=tuple(_removed(found, lifted, savings, traffic)),
         unknown_ops=tuple(sorted(found.unknown_ops)),
@@ -47,6 +50,9 @@ def analyse(graph: Graph, rung: CaptureRung = "fake", *, verified: bool = False)
         capture=rung,
         verified=verified,
         mixed_flops=matrix.mixed,
+        special_ops=sum(n.special_ops for n in nodes),
+        contractions=products,
+        chains=chains,
     )
 
 
@@ -96,20 +102,6 @@ def _settled(flops: dict[str, int]) -> dict[str, int]:
         if amount - paid > 0:
             result[name] = amount - paid
     return result
-
-
-def _row(cost: StepCost) -> NodeCost:
-    node, item = cost.step.node, cost.step.lifted
-    work = cost.work
-    return NodeCost(
-        name=node.op.split(".")[1] if node.op.count(".") else node.op,
-        op=node.op,
-        einsum=einsum(item) if isinstance(item, Map) else "",
-        location=node.location,
-        matrix_flops=2 * work.macs if work else 0,
-        vector_ops=cost.vector_ops,
-        precision=work.precision if work and work.macs else "",
-    )
 
 
 def _reads(lifted: LiftedGraph, found: Demanded) -> list[Traffic]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+from solbench.bound._precision_result import Admission
+
 CaptureRung = Literal["fake", "values", "real"]
 Binding = Literal["dram", "matrix"]
 
@@ -34,6 +36,53 @@ class NodeCost:
     vector_ops: int
     precision: str
     """Precision class of the contraction; empty where there is none."""
+    position: int = -1
+    """Of the call in the captured graph."""
+    special_ops: int = 0
+    """Of the special-function units (exponentials, logarithms, reciprocals, roots); an estimate."""
+    bytes_read: int = 0
+    """Of inputs that it reads itself, or through views: what is needed."""
+    bytes_dropped: int = 0
+    """Of those inputs: what is not."""
+    dropped_reason: str = ""
+    bytes_written: int = 0
+    """Of outputs that it writes itself, or through views."""
+
+
+@dataclass(frozen=True, slots=True)
+class Contraction:
+    """One contraction as a product of matrices, for the traffic between levels of memory."""
+
+    node: str
+    """The operation and its line."""
+    batch: int
+    rows: int
+    columns: int
+    inner: int
+    macs: int
+    """Counted multiply-adds: fewer than the product of the sizes under a mask or with repeats."""
+    bits: int
+    """Of one element in the narrowest format of operands and result."""
+    isolated: bool = False
+    """Operands are inputs and the result is an output, so that every schedule must move them."""
+    windows: tuple[tuple[int, int, int, int], ...] = ()
+    """Of a convolution: (outputs, taps, stride, dilation) a dimension. ``rows`` holds the outputs,
+    ``inner`` the taps."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """Two contractions, the second of which reads the result of the first and may keep it on chip."""
+
+    first: int
+    """Index into ``Demand.contractions``."""
+    second: int
+    batch: int
+    rows: int
+    inner: int
+    middle: int
+    columns: int
+    softmax: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +109,8 @@ class Term:
     rate_per_s: float
     time_ms: float
     enters: Literal["t_sol", "t_attainable"]
+    detail: str = ""
+    """How the amount and the rate came about."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +136,12 @@ class Demand:
     verified: bool
     mixed_flops: dict[str, int] = field(default_factory=dict)
     """Of ``matrix_flops["fp32"]``: products with one operand that this narrower class holds exactly."""
+    admitted_flops: dict[str, int] = field(default_factory=dict)
+    """FLOPs by the kind that they are priced at, where the gate lets lower precision through; else empty."""
+    special_ops: int = 0
+    """Of the special-function units; for T_attainable only."""
+    contractions: tuple[Contraction, ...] = ()
+    chains: tuple[Chain, ...] = ()
 
     @property
     def complete(self) -> bool:
@@ -118,4 +175,6 @@ class Bound:
     error: str | None = None
     """Why there is no bound, with the line of the reference; ``None`` otherwise."""
     terms: tuple[Term, ...] = ()
+    admission: Admission | None = None
+    """Which lower precision the problem's gate lets through; ``None`` where it was not asked."""
     demand: Demand | None = field(default=None, repr=False)
