@@ -1,0 +1,208 @@
+"""Which precision a problem's gate lets through, place by place: the evidence behind an admitted class.
+
+A bound must hold for every kernel that the gate passes, so each product is priced at the fastest kind that
+passes when it alone is lowered. All places together at their fastest kinds are tried first: if that passes,
+one trial has said everything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from solbench.bound._precision_cache import Known, graph_shape, keep, key_of, known
+from solbench.bound._precision_gates import Gate, gate_of
+from solbench.bound._precision_instance import CannotShrink, instances
+from solbench.bound._precision_result import Admission, PlaceAdmission, Trial
+from solbench.bound._precision_trials import CannotTry, Trials, prepare_trials
+from solbench.bound._result import Demand, NodeCost
+from solbench.bound.graph import Graph
+from solbench.spec import Problem, Workload
+
+MOST_PLACES = 12
+"""With more, the products of one line are tried together."""
+SMALL_SHARE = 0.01
+"""Places with less of the work than this are taken to pass: they cannot move a bound by more."""
+
+Faster = Callable[[str], Sequence[str]]
+"""Declared class → kinds that the device does faster, the fastest first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Products that are tried together."""
+
+    key: str
+    calls: tuple[int, ...]
+    """Positions in the graph of the bound."""
+    positions: tuple[int, ...]
+    """The same calls in the small graph."""
+    declared: str
+    location: str
+    flops: int
+
+
+def admit(
+    problem: Problem, workload: Workload, graph: Graph, demand: Demand, faster: Faster
+) -> Admission:
+    """Try every class that the device does faster than the declared one, on a small instance.
+
+    ``graph`` and ``demand`` are those of the full workload. Never raises for what the problem's own program
+    does: that leaves the question undecided.
+    """
+    gate = gate_of(problem, workload)
+    rows = [r for r in demand.nodes if r.matrix_flops and r.position >= 0 and faster(r.precision)]
+    if not rows:
+        return Admission("not_needed", "the device multiplies in no faster class")
+    try:
+        bench = _Bench(problem, workload, gate)
+        return bench.decide(graph, rows, faster)
+    except CannotTry as error:
+        return Admission("undecided", str(error), gate.name)
+
+
+class _Bench:
+    """Trials of one small instance, from the cache where they were made before."""
+
+    def __init__(self, problem: Problem, workload: Workload, gate: Gate) -> None:
+        self._problem, self._workload, self._gate = problem, workload, gate
+        try:
+            first = next(instances(problem, workload))
+        except CannotShrink as error:
+            raise CannotTry(str(error)) from None
+        self._key = key_of(problem, first.workload, gate)
+        self._known: Known = known(self._key)
+        self._trials: Trials | None = None
+        if self._known.refused:
+            raise CannotTry(self._known.refused)
+
+    def decide(self, graph: Graph, rows: Sequence[NodeCost], faster: Faster) -> Admission:
+        """The admission of every place."""
+        places = self._places(graph, rows)
+        try:
+            found, together = self._tried(places, faster)
+        finally:
+            if self._trials is not None:
+                keep(self._key, self._known)
+        lowered = any(p.lowered for p in found)
+        return Admission(
+            "admitted" if lowered else "declared", "", self._gate.name,
+            self._known.axes, tuple(found), together,
+        )  # fmt: skip
+
+    def _ready(self) -> Trials:
+        if self._trials is None:
+            try:
+                self._trials = prepare_trials(self._problem, self._workload, self._gate)
+            except CannotTry as error:
+                self._known.refused = str(error)
+                keep(self._key, self._known)
+                raise
+            self._known.axes = self._trials.instance.axes
+            self._known.shape = graph_shape(self._trials.graph)
+        return self._trials
+
+    def _places(self, graph: Graph, rows: Sequence[NodeCost]) -> list[Place]:
+        """Products by call where the small graph has the same calls, else by operation and line."""
+        if not self._known.shape:
+            self._ready()
+        same = self._known.shape == graph_shape(graph)
+        by_call = same and len({r.position for r in rows}) <= MOST_PLACES
+        groups: dict[str, list[NodeCost]] = {}
+        for row in rows:
+            key = f"call {row.position}" if by_call else f"{row.op} at {row.location}"
+            groups.setdefault(key, []).append(row)
+        places = []
+        for key, members in groups.items():
+            widest = max(members, key=lambda r: r.matrix_flops)
+            calls = tuple(dict.fromkeys(r.position for r in members))
+            positions = calls if same else self._positions(members[0])
+            flops = sum(r.matrix_flops for r in members)
+            places.append(Place(key, calls, positions, widest.precision, widest.location, flops))
+        return sorted(places, key=lambda p: -p.flops)
+
+    def _positions(self, row: NodeCost) -> tuple[int, ...]:
+        """Calls of the small graph that are the same operation on the same line."""
+        nodes = self._ready().graph.nodes
+        return tuple(
+            p for p, n in enumerate(nodes) if n.op == row.op and n.location == row.location
+        )
+
+    def _tried(
+        self, places: Sequence[Place], faster: Faster
+    ) -> tuple[list[PlaceAdmission], bool | None]:
+        total = sum(p.flops for p in places)
+        large = [p for p in places if p.flops >= SMALL_SHARE * total]
+        small = [_assumed(p, faster) for p in places if p not in large]
+        fastest = {p: faster(p.declared)[0] for p in large}
+        joint = self._trial(fastest)
+        if joint.passed:
+            made = [_found(p, fastest[p], [_as(joint, fastest[p])]) for p in large]
+            return [*made, *small], True
+        found = {p: self._alone(p, faster) for p in large}
+        chosen = {p: a.admitted for p, a in found.items() if a.lowered}
+        together = self._trial(chosen).passed if len(chosen) > 1 else None
+        return [*found.values(), *small], together
+
+    def _alone(self, place: Place, faster: Faster) -> PlaceAdmission:
+        trials: list[Trial] = []
+        for kind in faster(place.declared):
+            trials.append(self._trial({place: kind}))
+            if trials[-1].passed:
+                return _found(place, kind, trials)
+        return _found(place, place.declared, trials)
+
+    def _trial(self, kinds: dict[Place, str]) -> Trial:
+        name = "; ".join(sorted(f"{place.key} = {kind}" for place, kind in kinds.items()))
+        if name not in self._known.trials:
+            trials = self._ready()
+            for place in kinds:
+                _refuse_unseen(place, trials)
+            by_call = {p: kind for place, kind in kinds.items() for p in place.positions}
+            label = next(iter(kinds.values())) if len(kinds) == 1 else "together"
+            self._known.trials[name] = trials.run(by_call, label)
+        return self._known.trials[name]
+
+
+def _refuse_unseen(place: Place, trials: Trials) -> None:
+    """Every product must be one that can be rounded: an untouched one would seem to pass."""
+    if not place.positions or any(trials.site(p) is None for p in place.positions):
+        raise CannotTry(
+            f"the product of {place.location or place.key} cannot be rounded from outside"
+        )
+
+
+def _assumed(place: Place, faster: Faster) -> PlaceAdmission:
+    return _found(place, faster(place.declared)[0], ())
+
+
+def _found(place: Place, kind: str, trials: Sequence[Trial]) -> PlaceAdmission:
+    return PlaceAdmission(place.location, place.declared, kind, tuple(trials), place.calls)
+
+
+def _as(trial: Trial, kind: str) -> Trial:
+    return Trial(kind, trial.passed, trial.error_over_tolerance, trial.seeds)
+
+
+def priced_kinds(demand: Demand, places: Iterable[PlaceAdmission]) -> dict[str, int]:
+    """FLOPs by the kind that they are priced at.
+
+    What a better order of a chain saves is booked on a class and not on a place: here it is taken from the
+    products that stay as declared, which can only make the bound smaller.
+    """
+    admitted = {call: p.admitted for p in places if p.lowered for call in p.calls}
+    kinds: dict[str, int] = {}
+    left = dict(demand.matrix_flops)
+    for row in demand.nodes:
+        kind = admitted.get(row.position)
+        moved = min(row.matrix_flops, left.get(row.precision, 0)) if kind else 0
+        if kind and moved:
+            left[row.precision] -= moved
+            kinds[kind] = kinds.get(kind, 0) + moved
+    for narrow, flops in demand.mixed_flops.items():
+        mixed = min(flops, left.get("fp32", 0))
+        left["fp32"] = left.get("fp32", 0) - mixed
+        kinds[f"fp32*{narrow}"] = mixed
+    for name, flops in left.items():
+        kinds[name] = kinds.get(name, 0) + flops
+    return {name: flops for name, flops in kinds.items() if flops > 0}

@@ -1,0 +1,147 @@
+"""A small instance of a problem, on which lower precision is tried: the same program at capped sizes.
+
+What a rounding does to an output depends on the values and on the sums, hardly on the number of rows. So rows
+go first, and dimensions that no output has (they are summed) last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import prod
+
+from solbench.bound._programs import Program, problem_program
+from solbench.errors import SolBenchError
+from solbench.spec import ConstAxis, Problem, ScalarInput, VarAxis, Workload, holds, make_problem
+
+LARGEST_ELEMENTS = 1 << 21
+"""Of all inputs and outputs together: 16 MiB in float64."""
+LEAST_SIZE = 16
+"""No axis is made smaller than this."""
+_UUID = "precision-test"
+"""Of every small workload, so that workloads which shrink to the same sizes are one."""
+
+
+class CannotShrink(Exception):
+    """There is no instance that is small enough."""
+
+
+@dataclass(frozen=True, slots=True)
+class Instance:
+    """The problem at sizes that a test can afford."""
+
+    problem: Problem
+    workload: Workload
+    axes: dict[str, int]
+    """Sizes of all axes but ``expr`` ones."""
+
+    @property
+    def program(self) -> Program:
+        return problem_program(self.problem, self.workload)
+
+
+def instances(problem: Problem, workload: Workload) -> Iterator[Instance]:
+    """Small instances, the likeliest to run first: declared constants are overridden only where that is needed.
+
+    Raises ``CannotShrink`` if even the least sizes are too large.
+    """
+    sizes = {
+        name: problem.axis_values(workload)[name]
+        for name, axis in problem.definition.axes.items()
+        if isinstance(axis, ConstAxis | VarAxis)
+    }
+    order = [name for name in _shrink_order(problem) if name in sizes]
+    variable = [n for n in order if isinstance(problem.definition.axes[n], VarAxis)]
+    constant = [n for n in order if n not in variable]
+    found = False
+    for groups in ((variable,), (variable, constant)):
+        small = _shrunk(problem, workload, dict(sizes), groups)
+        if small is not None:
+            found = True
+            yield small
+    if not found:
+        raise CannotShrink("the problem is too large to be tried at any size")
+
+
+def halved(instance: Instance, full: Workload) -> Instance | None:
+    """A still smaller instance: its largest ``var`` axis is halved; ``None`` if all are at the least size."""
+    problem = instance.problem
+    names = [n for n, a in problem.definition.axes.items() if isinstance(a, VarAxis)]
+    large = [n for n in names if instance.axes[n] > LEAST_SIZE]
+    if not large:
+        return None
+    name = max(large, key=lambda n: instance.axes[n])
+    sizes = {**instance.axes, name: max(LEAST_SIZE, instance.axes[name] // 2)}
+    return _made(problem, full, sizes) if _lawful(problem, sizes) else None
+
+
+def _shrink_order(problem: Problem) -> list[str]:
+    """Axes in the order in which they are capped: leading dimensions of outputs first, summed axes last."""
+    shapes = [t.shape or () for t in problem.definition.outputs.values()]
+    depth = max((len(s) for s in shapes), default=0)
+    leading = [s[d] for d in range(depth) for s in shapes if d < len(s)]
+    return list(
+        dict.fromkeys(
+            n for n in (*leading, *problem.definition.axes) if n in problem.definition.axes
+        )
+    )
+
+
+def _shrunk(
+    problem: Problem, full: Workload, sizes: dict[str, int], groups: Sequence[Sequence[str]]
+) -> Instance | None:
+    """Halve one axis after the other until all tensors together are small enough."""
+    for names in groups:
+        for name in names:
+            while not _fits(problem, full, sizes):
+                smaller = _capped(problem, name, sizes)
+                if smaller is None:
+                    break
+                sizes = smaller
+    return _made(problem, full, sizes) if _fits(problem, full, sizes) else None
+
+
+def _capped(problem: Problem, name: str, sizes: dict[str, int]) -> dict[str, int] | None:
+    """One axis smaller: a constant halved, a ``var`` axis to a power of two, so that many workloads meet."""
+    size = sizes[name]
+    if isinstance(problem.definition.axes.get(name), VarAxis):
+        smaller = 1 << (size - 1).bit_length() - 1 if size > 1 else 1
+    elif isinstance(problem.definition.axes.get(name), ConstAxis) and size % 2 == 0:
+        smaller = size // 2
+    else:
+        return None
+    if smaller < LEAST_SIZE:
+        return None
+    changed = {**sizes, name: smaller}
+    return changed if _lawful(problem, changed) else None
+
+
+def _lawful(problem: Problem, sizes: dict[str, int]) -> bool:
+    workload = Workload(uuid=_UUID, axes=sizes)
+    try:
+        values = problem.axis_values(workload)
+        return all(holds(c, values) for c in problem.definition.constraints)
+    except SolBenchError:
+        return False
+
+
+def _fits(problem: Problem, full: Workload, sizes: dict[str, int]) -> bool:
+    workload = full.model_copy(update={"axes": sizes})
+    names = [(n, problem.input_shape) for n in problem.definition.inputs]
+    names += [(n, problem.output_shape) for n in problem.definition.outputs]
+    return sum(prod(shape(workload, n) or ()) for n, shape in names) <= LARGEST_ELEMENTS
+
+
+def _made(problem: Problem, full: Workload, sizes: dict[str, int]) -> Instance:
+    """Scalars that stand for an axis follow it."""
+    inputs = {
+        name: ScalarInput(type="scalar", value=sizes[name])
+        if isinstance(how, ScalarInput) and name in sizes
+        else how
+        for name, how in full.inputs.items()
+    }
+    small = full.model_copy(update={"uuid": _UUID, "axes": sizes, "inputs": inputs})
+    alone = make_problem(
+        problem.definition, (small,), folder=problem.folder, blob_roots=problem.blob_roots
+    )
+    return Instance(alone, small, sizes)

@@ -1,0 +1,159 @@
+"""Trials of lower precision: a small instance replayed with the operands of some products rounded."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+
+import torch
+
+from solbench.bound._precision_formats import round_to
+from solbench.bound._precision_gates import Gate
+from solbench.bound._precision_instance import CannotShrink, Instance, halved, instances
+from solbench.bound._precision_result import Trial
+from solbench.bound._precision_sites import Dims, Site, makers_of, site_of
+from solbench.bound._replay import Change, replay
+from solbench.bound.capture import capture, run_program
+from solbench.bound.graph import Graph
+from solbench.spec import Problem, Workload
+
+SEEDS = (0, 1, 2)
+CLEARLY_OFF = 1.5
+"""Above this error over tolerance one draw is enough; below it all draws are judged."""
+LARGEST_REPLAY = 1 << 24
+"""Elements of all values of an instance together: 128 MiB in float64."""
+
+Tensors = dict[str, torch.Tensor]
+Kinds = Mapping[int, str]
+"""Position of a call → kind that the operands of its product are rounded to."""
+
+
+class CannotTry(Exception):
+    """There is no small instance that runs; the message says why."""
+
+
+@dataclass(slots=True)
+class Draw:
+    """One draw of the inputs, with the right answers."""
+
+    inputs: Tensors
+    references: Tensors
+    oracle: Tensors
+
+
+@dataclass(slots=True)
+class Trials:
+    """A small instance ready to be tried."""
+
+    instance: Instance
+    graph: Graph
+    gate: Gate
+    names: frozenset[str]
+    """Outputs that are judged."""
+    _draws: dict[int, Draw] = field(default_factory=dict)
+    _makers: dict[int, int] = field(default_factory=dict)
+
+    def site(self, position: int) -> Site | None:
+        """The product of a call, if its operands can be rounded."""
+        if not self._makers:
+            self._makers = makers_of(self.graph)
+        return site_of(self.graph, position, self._makers)
+
+    def run(self, kinds: Kinds, label: str) -> Trial:
+        """Round and judge. A kind that passes on any draw counts: when judged it may be drawn."""
+        changed = self._changes(kinds)
+        errors: list[float] = []
+        for seed in SEEDS:
+            errors.append(self._excess(seed, changed))
+            if errors[-1] > CLEARLY_OFF:
+                break
+        return Trial(label, min(errors) <= 1.0, max(errors), len(errors))
+
+    def _changes(self, kinds: Kinds) -> dict[int, dict[int, Change]]:
+        result: dict[int, dict[int, Change]] = {}
+        for position, kind in kinds.items():
+            site = self.site(position)
+            if site is not None:
+                result.setdefault(site.position, {}).update(
+                    {value: partial(_rounded, kind, dims) for value, dims in site.operands}
+                )
+        return result
+
+    def _excess(self, seed: int, changed: dict[int, dict[int, Change]]) -> float:
+        draw = self.draw(seed)
+        found = self._replayed(draw.inputs, self.gate.against_float64, changed)
+        outputs = {n: found[n].to(draw.references[n].dtype) for n in draw.references}
+        return self.gate.excess(outputs, draw.references, draw.oracle)
+
+    def draw(self, seed: int) -> Draw:
+        """Inputs of a seed. Integers stay those of the first one, which the graph was captured with."""
+        if seed not in self._draws:
+            inputs = run_program(self.instance.program, seed).inputs
+            first = self._draws[SEEDS[0]].inputs if self._draws else inputs
+            inputs = {n: t if t.dtype.is_floating_point else first[n] for n, t in inputs.items()}
+            references = self._replayed(inputs, False, {})
+            exact = self.gate.against_float64
+            oracle = self._replayed(inputs, True, {}) if exact else references
+            self._draws[seed] = Draw(inputs, references, oracle)
+        return self._draws[seed]
+
+    def _replayed(
+        self, inputs: Tensors, float64: bool, changed: Mapping[int, Mapping[int, Change]]
+    ) -> Tensors:
+        found = replay(self.graph, inputs, float64=float64, changed=changed)
+        return {name: tensor for name, tensor in found if name in self.names}
+
+
+def _rounded(kind: str, dims: Dims, tensor: torch.Tensor) -> torch.Tensor:
+    if not tensor.dtype.is_floating_point or tensor.dtype.itemsize == 1:
+        return tensor
+    inside = tuple(d for d in dims if -tensor.dim() <= d < tensor.dim())
+    return round_to(kind, tensor, inside)
+
+
+def prepare_trials(problem: Problem, workload: Workload, gate: Gate) -> Trials:
+    """The first small instance on which the program runs and passes its own gate.
+
+    Raises ``CannotTry`` if there is none.
+    """
+    reasons = []
+    try:
+        for instance in instances(problem, workload):
+            try:
+                return _ready(instance, workload, gate)
+            except CannotTry as error:
+                reasons.append(str(error))
+            except Exception as error:  # noqa: BLE001 - it executes the problem's own program
+                reasons.append(f"{type(error).__name__}: {error}".splitlines()[0])
+    except CannotShrink as error:
+        reasons.append(str(error))
+    raise CannotTry("; ".join(dict.fromkeys(reasons)))
+
+
+def _ready(instance: Instance, full: Workload, gate: Gate) -> Trials:
+    graph = None
+    for smaller in _down(instance, full):
+        instance = smaller
+        graph, _ = capture(instance.program)
+        if sum(v.numel for v in graph.values.values()) <= LARGEST_REPLAY:
+            break
+    else:
+        raise CannotTry("its intermediates are too large at the least sizes")
+    names = frozenset(instance.problem.definition.outputs)
+    trials = Trials(instance, graph, gate, names)
+    draw = trials.draw(SEEDS[0])
+    if not draw.references:
+        raise CannotTry("it returns no tensor")
+    own = gate.excess(draw.references, draw.references, draw.oracle)
+    if not math.isfinite(own) or own > 1:
+        raise CannotTry("the reference itself does not pass its gate on small sizes")
+    return trials
+
+
+def _down(instance: Instance, full: Workload) -> Iterator[Instance]:
+    current: Instance | None = instance
+    while current is not None:
+        yield current
+        current = halved(current, full)
