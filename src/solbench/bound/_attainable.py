@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from math import prod
+
+from solbench.bound._access import Along
 from solbench.bound._demand import Demanded
 from solbench.bound._lift import LiftedGraph
 from solbench.bound._lifted import Map, Reshape
+
+WIDE_REDUCTION = 1 << 18
+"""Elements behind one output from which on a reduction is spread over several SMs: 1 MiB of fp32 is more than
+any SM holds. What depends on its result waits for all of them, so it begins another kernel."""
 
 
 def intermediate_bytes(lifted: LiftedGraph, found: Demanded) -> int:
@@ -44,19 +52,56 @@ def _through_lines(lifted: LiftedGraph) -> set[int]:
     return result
 
 
+@dataclass(frozen=True, slots=True)
+class _Stage:
+    """Where a value is at hand, if every kernel does as much as it can."""
+
+    kernel: int = 0
+    """Kernels run before it is, its own included; inputs and their views have none."""
+    contracted: bool = False
+    """That kernel holds a contraction, whose result the next one needs from everywhere."""
+    spread: bool = False
+    """The value is a sum over more than one SM holds."""
+
+
 def launches(lifted: LiftedGraph, found: Demanded) -> int:
-    """Length of the longest chain of dependent contractions, at least 1; a softmax keeps one open."""
-    made = _contracted(found)
-    softened = _through_lines(lifted)
-    depth: dict[int, int] = {}
+    """Least kernels one after the other on the longest path, at least 1.
+
+    A kernel holds any pointwise work and one contraction, or two with a softmax between them. A contraction of
+    a contraction's result begins a new one, and so does what follows a reduction over ``WIDE_REDUCTION``.
+    """
+    made, softened = _contracted(found), _through_lines(lifted)
+    stages: dict[int, _Stage] = {}
     longest = 1
     for step in lifted.steps:
         item = step.lifted
         if isinstance(item, Reshape):
-            depth[item.out] = depth.get(item.value, 0)
+            stages[item.out] = stages.get(item.value, _Stage())
             continue
-        below = max((depth.get(o.value, 0) for o in item.operands), default=0)
-        for out in item.outs:
-            depth[out] = below + (out in made and out not in softened)
-            longest = max(longest, depth[out])
+        if not any(o in found.need and not found.need[o].is_empty for o in item.outs):
+            continue
+        contracts = item.outs[0] in made
+        stage = _next_stage(item, [stages.get(o.value, _Stage()) for o in item.operands], contracts)
+        keeps = contracts and item.outs[0] not in softened
+        stage = _Stage(stage.kernel, stage.contracted or keeps, _is_spread(item))
+        stages.update(dict.fromkeys(item.outs, stage))
+        longest = max(longest, stage.kernel)
     return longest
+
+
+def _next_stage(item: Map, below: list[_Stage], contracts: bool) -> _Stage:
+    """The kernel that this node joins, before it has changed anything."""
+    works = contracts or item.ops > 0
+    kernel = max((s.kernel + (works and s.spread) for s in below), default=0)
+    if contracts and any(s.contracted and s.kernel == kernel for s in below):
+        return _Stage(kernel + 1)
+    held = any(s.contracted and s.kernel == kernel for s in below)
+    return _Stage(max(kernel, 1) if works else kernel, held)
+
+
+def _is_spread(item: Map) -> bool:
+    if item.contracts:
+        return False
+    kept = {a.rank for axes in item.out_axes for a in axes if isinstance(a, Along)}
+    summed = [n for r, n in enumerate(item.ranks) if r not in kept or r in item.coupled]
+    return len(summed) > 0 and prod(summed) > WIDE_REDUCTION

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from solbench.bound._cache_terms import traffic_floor
+from solbench.bound._estimate import estimate
+from solbench.bound._precision_formats import KINDS
 from solbench.bound._result import Binding, Demand, Term
 from solbench.errors import UnsupportedPrecision
 from solbench.hardware import Hardware
@@ -28,14 +31,15 @@ TF32_PASSES = 3
 BF16_PASSES = 6
 """From bf16: three parts of 8 bits; the six products of order above 2^-24 are needed (nine are exact)."""
 
-MIXED_PASSES = {"tf32": 2, "bf16": 3}
+MIXED_PASSES = {"tf32": 2, "fp16": 2, "bf16": 3}
 """fp32 times an operand that the class holds: only the fp32 operand is split, in two or three parts."""
 
-FP64_PASSES = 28
-"""fp64 from parts of 8 bits (int8 or bf16): seven parts hold 53 bits; 7·8/2 products of order above 2^-53."""
-
-COPY_SHARE = 4.28 / 4.8
-"""Share of peak DRAM bandwidth that a plain copy reaches: measured on an H200, 4.28 of 4.8 TB/s."""
+FP16_PASSES = 3
+"""From fp16, with a scale a row for its range: two parts of 11 bits, as for tf32. The error is relative to the
+largest element of the row, as that of an fp32 sum is."""
+FP64_PASSES = {"bf16": 28, "int8": 14}
+"""fp64 from bf16: seven parts of 8 bits hold 53 bits; 7·8/2 products of order above 2^-53. From int8: the exact
+product of two integers of 53 bits has 106 bits and is found from its residues by 14 moduli of 8 bits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,19 +60,40 @@ def price(demand: Demand, hardware: Hardware, clock_mhz: float) -> Priced:
     Raises ``UnsupportedPrecision`` where the device has no unit that holds a class.
     """
     reads, writes = demand.dram_read_bytes, demand.dram_write_bytes
-    dram = _term("dram", reads + writes, "B", hardware.dram_bytes_per_s, "t_sol")
+    dram = _dram_term(demand, hardware)
     matrix, notes = _matrix_terms(_kinds(demand), hardware, clock_mhz)
     matrix_ms = sum(t.time_ms for t in matrix)
     t_sol = max(dram.time_ms, matrix_ms)
     beyond_cache = max(0, writes - hardware.l2_bytes)
     floor = max((reads + beyond_cache) / hardware.dram_bytes_per_s * 1e3, matrix_ms)
-    further = _attainable_terms(demand, hardware, clock_mhz)
-    attainable = _attainable(further, matrix_ms, t_sol)
+    guess = estimate(demand, hardware, clock_mhz, matrix_ms, t_sol)
     if hardware.calibrated:
         notes = (*notes, "calibrated peaks: an estimate, no strict bound")
     binding: Binding = "matrix" if matrix_ms > dram.time_ms else "dram"
-    terms = (dram, *matrix, *further)
-    return Priced(t_sol, floor, attainable, binding, terms, notes)
+    terms = (dram, *matrix, *guess.terms)
+    return Priced(t_sol, floor, guess.time_ms, binding, terms, notes)
+
+
+def matrix_binds(demand: Demand, priced: Priced, hardware: Hardware) -> bool:
+    """Whether less matrix work could lower T_SOL or T_floor."""
+    matrix_ms = sum(t.time_ms for t in priced.terms if t.resource.startswith("matrix."))
+    beyond_cache = max(0, demand.dram_write_bytes - hardware.l2_bytes)
+    moved = demand.dram_read_bytes + beyond_cache
+    return matrix_ms > moved / hardware.dram_bytes_per_s * 1e3
+
+
+def _dram_term(demand: Demand, hardware: Hardware) -> Term:
+    """Demanded bytes, or the bytes of a product too large for the chip if its bound is higher."""
+    moved = demand.dram_read_bytes + demand.dram_write_bytes
+    floor = traffic_floor(demand, hardware.l2_bytes + hardware.on_chip_bytes)
+    if floor is None or floor.bytes <= moved:
+        return _term("dram", moved, "B", hardware.dram_bytes_per_s, "t_sol")
+    detail = (
+        f"{floor.node}: {floor.macs:.4g} multiply-adds with {floor.capacity_elements:.4g} elements on chip "
+        f"cannot move less; each demanded byte once would be {moved:.4g} B"
+    )
+    term = _term("dram", floor.bytes, "B", hardware.dram_bytes_per_s, "t_sol")
+    return replace(term, detail=detail)
 
 
 def _term(resource: str, amount: float, unit: str, rate: float, enters: str) -> Term:
@@ -103,6 +128,8 @@ def _matrix_terms(
 
 def _kinds(demand: Demand) -> dict[str, int]:
     """FLOPs by class, with fp32 products that have one narrower operand as kinds of their own."""
+    if demand.admitted_flops:
+        return dict(demand.admitted_flops)
     kinds = dict(demand.matrix_flops)
     for narrow, flops in demand.mixed_flops.items():
         kinds["fp32"] -= flops
@@ -115,16 +142,20 @@ def _tensor_rate(name: str, tensor: Mapping[str, float]) -> tuple[float, str]:
     routes = {c: tensor.get(c, 0.0) for c in WIDER.get(name, ())}
     if name == "fp32":
         routes[f"{TF32_PASSES} passes of tf32"] = tensor.get("tf32", 0.0) / TF32_PASSES
+        routes[f"{FP16_PASSES} passes of fp16"] = tensor.get("fp16", 0.0) / FP16_PASSES
         routes[f"{BF16_PASSES} passes of bf16"] = tensor.get("bf16", 0.0) / BF16_PASSES
     if name.startswith("fp32*"):
         narrow = name.removeprefix("fp32*")
         for part, passes in MIXED_PASSES.items():
-            if part == narrow or part == "tf32":
+            if part in (narrow, "tf32", "fp16"):
                 routes[f"{passes} passes of {part}"] = tensor.get(part, 0.0) / passes
         routes["fp32"] = tensor.get("fp32", 0.0)
+    if name in KINDS and KINDS[name].passes > 1:
+        part, passes = KINDS[name].part, KINDS[name].passes
+        routes[f"{passes} passes of {part}"] = tensor.get(part, 0.0) / passes
     if name == "fp64":
-        for part in ("int8", "bf16"):
-            routes[f"{FP64_PASSES} passes of {part}"] = tensor.get(part, 0.0) / FP64_PASSES
+        for part, passes in FP64_PASSES.items():
+            routes[f"{passes} passes of {part}"] = tensor.get(part, 0.0) / passes
     best = max(routes, key=lambda r: routes[r], default="")
     return (routes[best], best) if best else (0.0, "")
 
@@ -151,6 +182,28 @@ def _routes(name: str, hardware: Hardware, clock_mhz: float, notes: list[str]) -
             remedy=f"It has: {', '.join(sorted({*tensor, *simt}))}.",
         )
     return routes
+
+
+def faster_kinds(declared: str, hardware: Hardware) -> tuple[str, ...]:
+    """Kinds of product that the device does faster than a declared class, the fastest first.
+
+    Only formats that the device has: a chip without fp8 is not priced at it.
+    """
+    own = _whole_rate(declared, hardware)
+    rates = {
+        name: _whole_rate(name, hardware)
+        for name, kind in KINDS.items()
+        if hardware.matrix_flops_per_sm_per_clk.get(kind.part) or name == "fp32"
+    }
+    order = sorted(rates, key=lambda name: -rates[name])
+    return tuple(name for name in order if rates[name] > own * (1 + 1e-9))
+
+
+def _whole_rate(name: str, hardware: Hardware) -> float:
+    try:
+        return sum(_routes(name, hardware, 1.0, []).values())
+    except UnsupportedPrecision:
+        return 0.0
 
 
 def _overlapped(flops: dict[str, int], routes: dict[str, dict[str, float]]) -> dict[str, float]:
@@ -188,28 +241,3 @@ def _makespan(
         tensor -= moved / own["tensor"]
         simt += moved / own["simt"]
     return max(tensor, simt)
-
-
-# ---- the estimate ----
-
-
-def _attainable_terms(demand: Demand, hardware: Hardware, clock_mhz: float) -> tuple[Term, ...]:
-    share = 1.0 if hardware.calibrated else COPY_SHARE
-    spilled = max(0, demand.intermediate_bytes - hardware.l2_bytes)
-    moved = demand.dram_read_bytes + demand.dram_write_bytes + spilled
-    scale = hardware.sm_count * clock_mhz * 1e6
-    vector_rate = hardware.simt_flops_per_sm_per_clk.get("fp32", 0.0) / 2 * scale
-    launch = hardware.launch_floor_us
-    terms = [_term("dram.achieved", moved, "B", hardware.dram_bytes_per_s * share, "t_attainable")]
-    if vector_rate and demand.vector_ops:
-        terms.append(_term("vector", demand.vector_ops, "op", vector_rate, "t_attainable"))
-    if launch:
-        terms.append(_term("launch", demand.launches, "launch", 1e6 / launch, "t_attainable"))
-    return tuple(terms)
-
-
-def _attainable(terms: tuple[Term, ...], matrix_ms: float, t_sol_ms: float) -> float:
-    """Launches one after the other; within them memory, matrix and vector work overlap."""
-    launch = sum(t.time_ms for t in terms if t.resource == "launch")
-    overlapped = max(t.time_ms for t in terms if t.resource != "launch")
-    return max(t_sol_ms, launch + max(overlapped, matrix_ms))

@@ -11,6 +11,7 @@ import hashlib
 import json
 import os
 import tempfile
+from collections.abc import Collection
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -99,6 +100,17 @@ def stored_calibration(key: str) -> Calibration | None:
             key=".".join(map(str, first["loc"])) or None,
             remedy="Delete the file and run: solbench calibrate",
         ) from error
+
+
+def newest_calibration(titles: Collection[str]) -> Calibration | None:
+    """The latest stored measurement of a card with one of these driver names, whatever the torch version.
+
+    Raises ``InputError`` on a damaged file.
+    """
+    folder = calibration_folder()
+    stored = [stored_calibration(path.stem) for path in sorted(folder.glob("cuda-*.json"))]
+    fitting = [each for each in stored if each is not None and each.title in titles]
+    return max(fitting, key=lambda each: each.date, default=None)
 
 
 def store_calibration(new: Calibration) -> Calibration:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from solbench.errors import InputError, UnsupportedPrecision
+from solbench.hardware._calibration import Calibration
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,8 @@ class Hardware:
     """exp2, log2, reciprocal, rsqrt, sin, cos, tanh of the special-function units; 0 if not known."""
     shared_bytes_per_sm_per_clk: float = 0.0
     """Bandwidth of shared memory; 0 if not known."""
+    measured: Calibration | None = field(default=None, repr=False)
+    """What ``solbench calibrate`` found on such a card: for T_attainable, beside the peaks."""
 
     @property
     def on_chip_bytes(self) -> int:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from solbench.hardware._calibrate import Announce, cpu_hardware, quiet
+from solbench.hardware._calibration import newest_calibration
 from solbench.hardware._device import Hardware
 from solbench.hardware._files import device_of, known_hardware, path_of, read_hardware_file
 
@@ -16,7 +19,8 @@ def load_hardware(name: str, *, threads: int | None = None, announce: Announce =
     """
     if name == "cpu":
         return cpu_hardware(threads, announce)
-    return device_of(read_hardware_file(path_of(name)))
+    parsed = read_hardware_file(path_of(name))
+    return replace(device_of(parsed), measured=newest_calibration(parsed.device_names))
 
 
 def detect_hardware(device: str = "cuda:0") -> str | None:

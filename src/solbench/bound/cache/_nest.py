@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from solbench.bound.cache._curve import Curve, frontier, merged
 
 Counts = NDArray[np.float64]
-MOST_TILES = 1 << 19
+MOST_TILES = 1 << 16
 """Tiles tried at most; with more divisors than that allows, evenly spread ones are taken."""
 
 
@@ -70,7 +70,7 @@ def convolution_curve(
     further_out = int(np.prod([w.out for w in deeper], dtype=np.int64))
     taps = int(np.prod([w.taps for w in windows], dtype=np.int64))
     sizes = {"b": batch, "y": first.out, "x": second.out, "c": channels, "o": filters}
-    tiles = _tiles(sizes, MOST_TILES >> 3)
+    tiles = _tiles(sizes, MOST_TILES)
     image = tiles["b"] * tiles["c"] * first.read(tiles["y"]) * second.read(tiles["x"]) * further_in
     weight = tiles["o"] * tiles["c"] * taps
     out = tiles["b"] * tiles["o"] * tiles["y"] * tiles["x"] * further_out
