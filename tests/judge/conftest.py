@@ -180,10 +180,26 @@ class FakeOracle:
     def seconds(self) -> list[float]:
         return self._oracle.seconds
 
-    def inputs(self, seed: int) -> dict[str, Any]:
+    @property
+    def rule(self) -> Any:
+        return self._oracle.rule
+
+    @property
+    def errors(self) -> Any:
+        return self._oracle.errors
+
+    @property
+    def truth_seconds(self) -> list[float]:
+        return self._oracle.truth_seconds
+
+    def truth(self, inputs: Mapping[str, Any]) -> dict[str, torch.Tensor]:
+        self.events.append("truth")
+        return self._oracle.truth(inputs)
+
+    def inputs(self, seed: int, variation: str = "") -> dict[str, Any]:
         self.events.append("inputs")
         self.seeds.append(seed)
-        return self._oracle.inputs(seed)
+        return self._oracle.inputs(seed, variation)
 
     def expected(self, inputs: Mapping[str, Any]) -> dict[str, torch.Tensor]:
         self.events.append("expected")

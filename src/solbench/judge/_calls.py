@@ -9,7 +9,7 @@ clock and held again; expected outputs are made last of all. Every timed call is
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from solbench.errors import ReferenceFailed
 from solbench.gate import GateResult
@@ -17,6 +17,8 @@ from solbench.jail import Worker
 from solbench.judge._device import Arena, Device, Passage, Poison, Run
 from solbench.judge._layouts import ArgumentValue, find_mismatch
 from solbench.judge._oracle import Oracle
+from solbench.judge._precision import PrecisionAudit
+from solbench.judge._rules import Outputs
 from solbench.judge._verdicts import (
     Failure,
     broken_guard,
@@ -48,6 +50,7 @@ class Outcome:
     lost_share: float = 0.0
     """Above 0: the latency does not count."""
     gates: list[GateResult] = field(default_factory=list)
+    precision: PrecisionAudit = field(default_factory=PrecisionAudit)
     failure: Failure | None = None
 
 
@@ -66,6 +69,8 @@ class Round:
     """One for each slot of the run."""
     poison: Poison
     timeout_s: float
+    audits: Mapping[int, str] = field(default_factory=dict)
+    """Calls that are also compared with float64 → the variation of their inputs, empty for none."""
 
     def play(self, participants: Sequence[Participant]) -> list[Outcome]:
         """Release the participants in order. Raises ``ReferenceFailed`` when the reference does."""
@@ -75,7 +80,10 @@ class Round:
             for participant, outcome in zip(participants, outcomes, strict=True)
             if self._hold(participant, outcome)
         ]
-        values = [self.oracle.inputs(seed) for seed in self.seeds]
+        values = [
+            self.oracle.inputs(seed, self.audits.get(number, ""))
+            for number, seed in enumerate(self.seeds)
+        ]
         for participant, _ in ready:
             self._lay_out(participant, values)
         for participant, outcome in ready:
@@ -133,14 +141,30 @@ class Round:
             # Before the reference runs: it may write into the judge's copy of the inputs.
             evidence = participant.arena.changed_inputs(slots, values)
             outcome.failure = changed_input(evidence) if evidence else None
+        truths = {number: self.oracle.truth(values[number]) for number in self.audits}
         expected = [self.oracle.expected(inputs) for inputs in values]
         for participant, outcome in running:
             outputs = [participant.arena.outputs(slot) for slot in slots]
             outcome.gates = self.oracle.compare(outputs, expected)
+            for number, truth in truths.items():
+                self._audit(outcome, number, outputs[number], expected[number], truth)
             outcome.failure = outcome.failure or _failure_of_gates(outcome.gates)
             guard = participant.arena.broken_guard(slots)
             if guard and outcome.failure is None:
                 outcome.failure = broken_guard(guard)
+
+    def _audit(
+        self, outcome: Outcome, number: int, outputs: Outputs, expected: Outputs, truth: Outputs
+    ) -> None:
+        """Judge one call beside float64. Errors of other calls say nothing about varied inputs."""
+        varied = self.audits[number]
+        errors = {} if varied else self.oracle.errors
+        gate = self.oracle.rule.exactly(outputs, expected, truth, errors)
+        if varied and not gate.passed:
+            gate = replace(gate, reason=f"{gate.reason} (on other values of its inputs: {varied})")
+        outcome.gates[number] = gate
+        if not varied:
+            outcome.precision.add(outputs, expected, truth)
 
 
 def _failure_of_gates(gates: Sequence[GateResult]) -> Failure | None:

@@ -13,7 +13,7 @@ from solbench.judge._bounds import BoundOrNote
 from solbench.judge._device import Arena
 from solbench.judge._floor import NO_FLOOR
 from solbench.judge._layouts import plan_layout
-from solbench.judge._measure import Bench, Measurement
+from solbench.judge._measure import Audits, Bench, Measurement
 from solbench.judge._oracle import Oracle
 from solbench.judge._reference import reference_solution
 from solbench.judge._runner import Runner, limits_for
@@ -22,6 +22,7 @@ from solbench.judge._session import EvaluationResult, Judge
 from solbench.judge._statistics import Budget
 from solbench.judge._traces import WorkloadResult, make_trace, score_of, solbench_version
 from solbench.judge._verdicts import Failure, failure_of_outputs
+from solbench.judge.admission import Admission, admit
 from solbench.score import ScoreResult, problem_score
 from solbench.spec import (
     Environment,
@@ -50,8 +51,10 @@ class Request:
     solution: Solution
     workloads: tuple[Workload, ...]
     hardware: str
+    mode: str
     budget: Budget
     require_jail: bool
+    require_admission: bool
     limits: Limits | None
     on_trace: Callable[[Trace], None] | None
 
@@ -66,6 +69,7 @@ class Case:
     measurement: Measurement = field(default_factory=Measurement)
     failure: Failure | None = None
     oracle: Oracle | None = None
+    admission: Admission | None = None
     arena: Arena | None = None
     reference_arena: Arena | None = None
     layout: int = -1
@@ -139,8 +143,8 @@ class EvaluationRun:
             bound = self._judge.bounds.get(request.problem, workload, request.hardware)
         case = Case(workload, bound, SeedBook())
         try:
-            case.oracle = Oracle(request.problem, workload, self._judge.device.oracle_device)
-            case.failure = self._admit(case, case.oracle)
+            case.oracle = self._oracle(workload, case.seeds)
+            case.failure = self._admit(case, case.oracle) or self._lay_out(case, case.oracle)
         except (ReferenceFailed, InputError) as error:
             case.failure = Failure("INVALID_REFERENCE", str(error), "spec")
         except (MemoryError, OSError, RuntimeError) as error:
@@ -149,15 +153,39 @@ class EvaluationRun:
             case.failure = Failure("INVALID_REFERENCE", reason, "prepare")
         return case
 
+    def _oracle(self, workload: Workload, seeds: SeedBook) -> Oracle:
+        device = self._judge.device.oracle_device
+        return Oracle(self._request.problem, workload, device, seeds.weights_seed)
+
     def _admit(self, case: Case, oracle: Oracle) -> Failure | None:
-        """Run the reference once on throwaway values: it must pass its own rule, and it gives the
-        layout."""
+        """Whether the problem can tell right from wrong; the reference must pass its own rule.
+
+        A public problem with a weak gate is judged all the same, with a flag: its rule is not ours.
+        """
+
+        def find() -> Admission:
+            throwaway = SeedBook()
+            return admit(self._oracle(case.workload, throwaway), throwaway.seed)
+
+        request = self._request
+        case.admission = self._judge.admissions.get(request.problem, case.workload, find)
+        oracle.errors = dict(case.admission.errors)
+        if case.admission.passed:
+            return None
+        own = request.problem.definition.solbench is not None
+        if own or request.require_admission or case.admission.is_unsound:
+            return Failure("INVALID_REFERENCE", case.admission.reasons(), "spec")
+        return None
+
+    def _lay_out(self, case: Case, oracle: Oracle) -> Failure | None:
+        """Buffers for the workload, with throwaway values; weights that may be repacked are the real
+        ones."""
         device = self._judge.device
         throwaway = SeedBook().seed(0)
         inputs = oracle.inputs(throwaway)
         shown = oracle.inputs(throwaway)
         expected = oracle.expected(inputs)
-        failure = failure_of_outputs(oracle.admit(expected))
+        failure = failure_of_outputs(oracle.rule.sound(expected))
         if failure is not None:
             return Failure("INVALID_REFERENCE", failure.reason, "spec")
         layout = plan_layout(
@@ -230,6 +258,7 @@ class EvaluationRun:
             layout=case.layout,
             # The public rule promises zeroed outputs; our own problems promise nothing.
             poison="zeros" if self._request.problem.definition.solbench is None else "random",
+            audits=self._audits(case),
         )
         measured = case.measurement
         key = (self._request.problem.digest, workload_digest(case.workload))
@@ -245,6 +274,16 @@ class EvaluationRun:
         self._remember_reference(key, measured)
         if case.failure is None:
             _fall_back(measured, case.oracle, reference.failures.get(case.layout))
+
+    def _audits(self, case: Case) -> Audits:
+        if case.admission is None or not case.admission.has_truth:
+            return Audits()
+        own = self._request.problem.definition.solbench
+        if own is None:
+            return Audits(True, flagging=case.admission.variations)
+        return Audits(
+            True, variations=tuple(kind for kind, names in own.variations.items() if names)
+        )
 
     def _remember_reference(self, key: tuple[str, str], measured: Measurement) -> None:
         """Keep the reference's times for later evaluations, unless the machine is drifting or busy."""
@@ -275,14 +314,35 @@ class EvaluationRun:
             measurement=case.measurement,
             bound=case.bound,
             walls=candidate.walls if candidate else Walls({}),
-            flags=(*case.measurement.flag_list(), *_held_scalars(case.oracle), *self._flags()),
+            flags=(
+                *case.measurement.flag_list(),
+                *_held_scalars(case.oracle),
+                *self._problem_flags(case),
+                *self._flags(),
+            ),
             digests=self._digests(case),
             log=candidate.log_tail() if candidate else "",
             clock="single"
             if "synchronises" in case.measurement.flags
             else self._judge.device.clock,
             verified=self._judge.device.verified and not case.measurement.doubt,
+            mode=self._request.mode,
+            device=self._judge.device.name,
+            admission=case.admission,
         )
+
+    def _problem_flags(self, case: Case) -> Iterator[Flag]:
+        """What the problem is to blame for, and a precision below the one it declares."""
+        if case.admission is None:
+            return
+        if not case.admission.passed:
+            yield Flag(id="weak_gate", evidence=case.admission.reasons())
+        own = self._request.problem.definition.solbench
+        if case.oracle is None or (own is not None and own.policy.lower_precision):
+            return
+        evidence = case.measurement.precision.downgrade(case.admission.lower)
+        if evidence:
+            yield Flag(id="precision_downgrade", evidence=evidence)
 
     def _flags(self) -> Iterator[Flag]:
         candidate, request = self._candidate, self._request

@@ -13,6 +13,7 @@ from solbench.judge._calls import Outcome, Participant, Round
 from solbench.judge._device import Device, Poison, Run
 from solbench.judge._floor import TimerFloor
 from solbench.judge._oracle import Oracle
+from solbench.judge._precision import PrecisionAudit
 from solbench.judge._runner import Runner
 from solbench.judge._samples import Series
 from solbench.judge._seeds import SeedBook
@@ -23,6 +24,11 @@ from solbench.spec import Flag
 DRIFT_EVERY = 4
 """Once the reference's time is known, it still runs in every fourth round, to show drift."""
 
+
+_SURE_AUDITS = 3
+"""So many calls are compared with float64 whatever it costs: the first, and two of the next seven."""
+
+SENSITIVE = "sensitive_to_values"
 
 _CROWDED = 1.5
 """On a busy machine, undisturbed samples are waited for so many times the rule's seconds."""
@@ -50,13 +56,36 @@ class Measurement:
     jail."""
     readings: list[dict[str, float]] = field(default_factory=list)
     """Clocks, temperature and power after each timed run, where the device tells them."""
+    precision: PrecisionAudit = field(default_factory=PrecisionAudit)
     calls: int = 0
     """Seeds used so far."""
+    audited: list[int] = field(default_factory=list)
+    """Numbers of the calls that were compared with float64."""
 
     def flag_list(self) -> tuple[Flag, ...]:
         flags = {**self.flags, "unverified_time": self.doubt} if self.doubt else self.flags
         own = tuple(Flag(id=name, evidence=evidence) for name, evidence in flags.items())
         return own + (self.failure.flags if self.failure else ())
+
+
+@dataclass(frozen=True, slots=True)
+class Audits:
+    """Which calls are also compared with float64."""
+
+    allowed: bool = False
+    variations: tuple[str, ...] = ()
+    """Kinds of other values that are mixed into audited calls, and must be stood."""
+    flagging: tuple[str, ...] = ()
+    """Kinds of which one is tried after all timed calls; failing on it only raises a flag."""
+    seconds: float = 0.25
+    """What they may take together, the first three apart."""
+
+    def affordable(self, spent: Sequence[float], into: Measurement) -> bool:
+        """Whether one more may be made. ``spent``: time of each run in float64 so far."""
+        done = len(into.audited)
+        if done < _SURE_AUDITS:
+            return True
+        return bool(spent) and (done + 1 - _SURE_AUDITS) * spent[-1] <= self.seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +101,7 @@ class Bench:
     layout: int
     poison: Poison = "zeros"
     """How the outputs of timed calls start; official problems promise zeros."""
+    audits: Audits = field(default_factory=Audits)
     clock: Callable[[], float] = time.perf_counter
 
     def measure(self, into: Measurement, rule: StopRule, reference_rule: StopRule) -> None:
@@ -98,6 +128,7 @@ class Bench:
             into.flags.update(self.device.notes(self.candidate.worker))
         latency_ms = median_interval(series.counted).median
         into.doubt = self.device.sampling.doubt(batch, latency_ms, into.floor_ms)
+        self._try_other_values(into)
 
     def _warm_up(self, into: Measurement) -> int:
         """Poisoned and plain calls, checked but not counted. Returns how many calls a run holds."""
@@ -120,6 +151,21 @@ class Bench:
             for name in plain
         ]
         return self.device.sampling.batch(min(latencies), max(latencies), self._slots)
+
+    def _try_other_values(self, into: Measurement) -> None:
+        """One more call, on values that the workload's distribution does not give, where the reference is
+        known to be sound on them. Not timed, and no verdict: the distribution is the public workload's
+        contract."""
+        kinds, count = self.audits.flagging, into.calls
+        if not kinds or SENSITIVE in into.flags:
+            return
+        kind = kinds[self.seeds.seed(count) % len(kinds)]
+        outcomes = self._round(into, 1, 0, self.poison, False, {0: kind})
+        failure = outcomes["candidate"].failure
+        if failure is not None:
+            into.flags[SENSITIVE] = f"{kind}: {failure.status}: {failure.reason}"
+            if failure.fatal:
+                self.candidate.stop()
 
     def _may_rely_on_zeros(self, failure: Failure) -> bool:
         """On official problems a wrong number on outputs full of random bytes can only be a flag."""
@@ -154,7 +200,13 @@ class Bench:
         series.add(self.device.sampling.latency_ms(latencies, self.floor), lost_share)
 
     def _round(
-        self, into: Measurement, count: int, turn: int, poison: Poison, with_reference: bool
+        self,
+        into: Measurement,
+        count: int,
+        turn: int,
+        poison: Poison,
+        with_reference: bool,
+        audits: Mapping[int, str] | None = None,
     ) -> dict[str, Outcome]:
         """One round on fresh values, the order of the two turning (A B, B A)."""
         workers = [("candidate", self.candidate)]
@@ -164,6 +216,7 @@ class Bench:
             workers.reverse()
         first = (turn * count) % (self._slots - count + 1)
         seeds = [self.seeds.seed(into.calls + number) for number in range(count)]
+        chosen = self._audits(into, count) if audits is None else audits
         into.calls += count
         play = Round(
             self.device,
@@ -172,6 +225,7 @@ class Bench:
             seeds,
             poison,
             self.candidate.limits.call_s,
+            chosen,
         )
         warm = bool(into.candidate)
         outcomes = play.play(
@@ -181,8 +235,23 @@ class Bench:
             ]
         )
         named = dict(zip((name for name, _ in workers), outcomes, strict=True))
+        into.precision.merge(named["candidate"].precision)
         self._drop_failed_reference(into, named.get("reference"))
         return named
+
+    def _audits(self, into: Measurement, count: int) -> dict[int, str]:
+        """Which of the next calls are compared with float64, and the variation of each."""
+        if not self.audits.allowed:
+            return {}
+        audits: dict[int, str] = {}
+        for number in range(count):
+            call = into.calls + number
+            if self.seeds.is_audited(call) and self.audits.affordable(
+                self.oracle.truth_seconds, into
+            ):
+                audits[number] = self.seeds.variation(call, self.audits.variations)
+                into.audited.append(call)
+        return audits
 
     def _drop_failed_reference(self, into: Measurement, outcome: Outcome | None) -> None:
         """A reference that fails in the jail is no longer timed; that is not the candidate's

@@ -8,8 +8,11 @@ from typing import Any
 
 import torch
 
-from solbench.gate import GateResult, official_gate_all, official_gate_calls
+from solbench.gate import GateResult, OutputError
+from solbench.judge._float64 import run_float64
 from solbench.judge._layouts import ArgumentValue
+from solbench.judge._rules import Rule, rule_of
+from solbench.judge._variations import varied
 from solbench.spec import (
     Problem,
     Workload,
@@ -20,24 +23,45 @@ from solbench.spec import (
     reference_failure,
 )
 
+_VARIABLE = frozenset({"float64", "float32", "float16", "bfloat16"})
+_DEVICE_SHARE = 0.2
+"""Inputs widened to float64 may take this share of a GPU's free memory; larger ones go to the host."""
+
 
 class Oracle:
-    """Runs the reference on fresh inputs."""
+    """Runs the reference on fresh inputs, at its declared precision and in float64.
 
-    def __init__(self, problem: Problem, workload: Workload, device: str) -> None:
+    ``weights_seed``: the seed of the inputs that stay over calls, where the problem lets solutions
+    repack its weights; ``None`` leaves all inputs to change.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        workload: Workload,
+        device: str,
+        weights_seed: int | None = None,
+    ) -> None:
         self.problem = problem
         self.workload = workload
+        self.rule: Rule = rule_of(problem, workload)
+        self.errors: dict[str, OutputError] = {}
+        """Output → largest error of the reference against float64 that was seen."""
         self._device = device
         self._run: Callable[..., Any] = load_reference(problem)
+        self._weights_seed = weights_seed if fixed_weights(problem) else None
+        self._weights: dict[str, torch.Tensor] | None = None
         self.seconds: list[float] = []
         """Time of each run of the reference, in this process; not a measurement."""
+        self.truth_seconds: list[float] = []
+        """The same of each run in float64."""
         self._scalars: dict[str, ArgumentValue] | None = None
         self.held_scalars: dict[str, ArgumentValue] = {}
         """Scalars that the entrypoint chose anew, and the first value, which all calls get."""
 
-    def inputs(self, seed: int) -> dict[str, ArgumentValue]:
+    def inputs(self, seed: int, variation: str = "") -> dict[str, ArgumentValue]:
         """The arguments of one call, in order. A worker is told scalars once, so they keep the values
-        that they have first."""
+        that they have first; weights that may be repacked keep theirs too."""
         made = make_inputs(self.problem, self.workload, seed, self._device)
         scalars: dict[str, ArgumentValue] = {
             name: value for name, value in made.items() if not isinstance(value, torch.Tensor)
@@ -46,7 +70,36 @@ class Oracle:
         self.held_scalars |= {
             name: first[name] for name in first if repr(scalars[name]) != repr(first[name])
         }
-        return made | first
+        values = made | first | self._fixed()
+        if not variation:
+            return values
+        return varied(values, self.varied_inputs(variation), variation, seed)
+
+    def _fixed(self) -> dict[str, torch.Tensor]:
+        """Copies of the weights: a reference may write into its inputs."""
+        if self._weights_seed is None:
+            return {}
+        if self._weights is None:
+            made = make_inputs(self.problem, self.workload, self._weights_seed, self._device)
+            tensors = ((name, made[name]) for name in fixed_weights(self.problem))
+            self._weights = {n: value for n, value in tensors if isinstance(value, torch.Tensor)}
+        return {name: value.clone() for name, value in self._weights.items()}
+
+    def varied_inputs(self, variation: str) -> tuple[str, ...]:
+        """The inputs that a variation may change: those that our own problem names for it; of other
+        problems, the floating ones that are drawn at random."""
+        own = self.problem.definition.solbench
+        if own is not None:
+            return next((names for k, names in own.variations.items() if k == variation), ())
+        return tuple(
+            name
+            for name, tensor in self.problem.definition.inputs.items()
+            if tensor.dtype in _VARIABLE and self._is_random(name)
+        )
+
+    def _is_random(self, name: str) -> bool:
+        descriptor = self.workload.inputs.get(name)
+        return descriptor is None or descriptor.type == "random"
 
     def expected(self, inputs: Mapping[str, ArgumentValue]) -> dict[str, torch.Tensor]:
         """What the reference makes of them; it may write into them. Raises ``ReferenceFailed``."""
@@ -61,15 +114,45 @@ class Oracle:
         # Contiguous clones: an output may be a view of an input, or of another output.
         return {name: value.detach().contiguous().clone() for name, value in outputs.items()}
 
-    def admit(self, expected: Mapping[str, torch.Tensor]) -> GateResult:
-        """The reference against itself: it fails where its outputs hold NaN or Inf that no one may
-        have."""
-        return official_gate_all(expected, expected, self.workload.tolerance)
+    def truth(self, inputs: Mapping[str, ArgumentValue]) -> dict[str, torch.Tensor]:
+        """What the reference makes of them in float64, on their own device or, where they are too many, on
+        the host. The inputs stay. Raises ``ReferenceFailed``."""
+        start = time.perf_counter()
+        place = "cpu" if self._too_large(inputs) else self._device
+        moved = {
+            name: value.to(place) if isinstance(value, torch.Tensor) else value
+            for name, value in inputs.items()
+        }
+        try:
+            with contained():
+                returned = run_float64(self._run, moved)
+        except (Exception, SystemExit) as error:
+            raise reference_failure(self.problem, error) from error
+        outputs = normalise_outputs(self.problem, returned, self.workload)
+        right = {name: value.detach().to(self._device) for name, value in outputs.items()}
+        self.truth_seconds.append(time.perf_counter() - start)
+        return right
+
+    def _too_large(self, inputs: Mapping[str, ArgumentValue]) -> bool:
+        if not self._device.startswith("cuda"):
+            return False
+        tensors = (value for value in inputs.values() if isinstance(value, torch.Tensor))
+        free, _ = torch.cuda.mem_get_info(self._device)
+        return sum(8 * value.numel() for value in tensors) > _DEVICE_SHARE * free
 
     def compare(
         self,
         outputs: Sequence[Mapping[str, torch.Tensor]],
         expected: Sequence[Mapping[str, torch.Tensor]],
     ) -> list[GateResult]:
-        """The official rule over all outputs of each call."""
-        return official_gate_calls(outputs, expected, self.workload.tolerance)
+        """The problem's rule over all outputs of each call."""
+        return self.rule.calls(outputs, expected, self.errors)
+
+
+def fixed_weights(problem: Problem) -> tuple[str, ...]:
+    """Inputs that keep value and address over the calls of a worker: the weights of our own problems, where
+    these let solutions repack them."""
+    own = problem.definition.solbench
+    if own is None or not own.policy.prepacked_weights:
+        return ()
+    return own.weights

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import secrets
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+
+MOST_AUDITS = 10
+"""Float64 is slow on some devices: no more calls of a workload are computed in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,3 +35,27 @@ class SeedBook:
         """Seed of a call: 63 bits that tell nothing about those of other calls."""
         digest = hashlib.sha256(self.secret + call.to_bytes(8, "little")).digest()
         return int.from_bytes(digest[:8], "little") >> 1
+
+    @property
+    def weights_seed(self) -> int:
+        """Seed of the inputs that stay over calls."""
+        return self._number("weights", 0)
+
+    def is_audited(self, call: int) -> bool:
+        """Whether a call is also compared with float64: the first, and a secret one of each of
+        the ranges 2-3, 4-7, 8-15, ... so that no call is known to be safe."""
+        if call < 2:
+            return call == 0
+        octave = call.bit_length() - 1
+        if octave >= MOST_AUDITS:
+            return False
+        return call == (1 << octave) + self._number("audit", octave) % (1 << octave)
+
+    def variation(self, call: int, kinds: Sequence[str]) -> str:
+        """Which of the kinds of other values a call is made with: none for half of them, and the first."""
+        number = self._number("variation", call)
+        return kinds[number // 2 % len(kinds)] if kinds and call and number % 2 else ""
+
+    def _number(self, label: str, number: int) -> int:
+        digest = hashlib.sha256(self.secret + label.encode() + number.to_bytes(8, "little"))
+        return int.from_bytes(digest.digest()[:8], "little") >> 1

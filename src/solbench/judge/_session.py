@@ -9,6 +9,7 @@ from typing import Literal, Self
 
 from solbench.errors import InputError
 from solbench.jail import Limits, Zygote, start_zygote
+from solbench.judge._admissions import AdmissionBook
 from solbench.judge._bounds import BoundBook
 from solbench.judge._device import Device, open_device
 from solbench.judge._floor import TimerFloor, measure_floor
@@ -52,6 +53,7 @@ class Judge:
         self.device: Device = open_device(device)
         self._budgets = budgets
         self.bounds = BoundBook()
+        self.admissions = AdmissionBook(self.device.title())
         self.references: dict[tuple[str, str], Series] = {}
         """Latencies of references already timed, by problem and workload digest."""
         self._zygote: Zygote | None = None
@@ -80,6 +82,7 @@ class Judge:
         hardware: str | None = None,
         mode: Mode = "reward",
         require_jail: bool = False,
+        require_admission: bool = False,
         limits: Limits | None = None,
         on_trace: Callable[[Trace], None] | None = None,
     ) -> EvaluationResult:
@@ -101,8 +104,10 @@ class Judge:
             solution=solution,
             workloads=_chosen(problem, workloads),
             hardware=hardware or self.device.hardware(),
+            mode=mode,
             budget=self._budgets[mode],
             require_jail=require_jail,
+            require_admission=require_admission,
             limits=limits,
             on_trace=on_trace,
         )
@@ -145,6 +150,7 @@ def evaluate(
     hardware: str | None = None,
     mode: Mode = "reward",
     require_jail: bool = False,
+    require_admission: bool = False,
     limits: Limits | None = None,
     on_trace: Callable[[Trace], None] | None = None,
     judge: Judge | None = None,
@@ -154,8 +160,9 @@ def evaluate(
     ``workloads``: uuids, all by default. ``hardware``: whose bound to score against, by default the
     device's own. ``mode``: ``reward`` is quick; ``rank`` takes three fresh workers and more
     samples. ``require_jail``: raise ``JailError`` where a layer of the jail is missing, in place of
-    a flag. ``limits``: of each worker. ``on_trace`` is called with every trace as it comes.
-    ``judge``: a warm one; its device then counts.
+    a flag. ``require_admission``: refuse public problems too whose gate lets answers pass that take no
+    work; without it that is a flag. ``limits``: of each worker. ``on_trace`` is called with every
+    trace as it comes. ``judge``: a warm one; its device then counts.
 
     Whatever the submission does is a verdict and never an exception. Raises ``InputError`` for a
     request that is wrong (an unknown workload, hardware or device), ``JailError`` and
@@ -169,6 +176,7 @@ def evaluate(
             hardware=hardware,
             mode=mode,
             require_jail=require_jail,
+            require_admission=require_admission,
             limits=limits,
             on_trace=on_trace,
         )
@@ -180,6 +188,7 @@ def evaluate(
             hardware=hardware,
             mode=mode,
             require_jail=require_jail,
+            require_admission=require_admission,
             limits=limits,
             on_trace=on_trace,
         )

@@ -18,6 +18,7 @@ from solbench.judge._measure import Measurement
 from solbench.judge._samples import Series
 from solbench.judge._statistics import median_interval, quantile
 from solbench.judge._verdicts import Failure
+from solbench.judge.admission import Admission
 from solbench.score import ScoreResult, failed, sol_score, undecidable
 from solbench.spec import (
     Correctness,
@@ -53,6 +54,9 @@ class WorkloadResult:
     log: str
     clock: str
     verified: bool
+    mode: str
+    device: str
+    admission: Admission | None
 
 
 def score_of(result: WorkloadResult) -> ScoreResult:
@@ -116,9 +120,29 @@ def _record(result: WorkloadResult, score: ScoreResult) -> SolBenchRecord:
         bound=result.bound.record(),
         readings=_extent(measured.readings) if measured else None,
         failure=_where(_gate(result)) if failure else None,
+        precision=_precision(result),
+        admission=_admission(result.admission),
+        mode=result.mode,
+        device=result.device,
+        calls=measured.calls if measured else 0,
         phase=failure.phase if failure else "run",
         version=solbench_version(),
     )
+
+
+def _precision(result: WorkloadResult) -> dict[str, Any] | None:
+    if result.measurement is None or result.admission is None:
+        return None
+    return result.measurement.precision.record(result.admission.lower)
+
+
+def _admission(admission: Admission | None) -> dict[str, Any] | None:
+    if admission is None:
+        return None
+    checks = {
+        each.check: {"outcome": each.outcome, "detail": each.detail} for each in admission.findings
+    }
+    return {"passed": admission.passed, "checks": checks}
 
 
 def _extent(readings: Sequence[Mapping[str, float]]) -> dict[str, dict[str, float]] | None:

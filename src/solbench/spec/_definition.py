@@ -93,6 +93,9 @@ class Policy(_Exchanged):
     streams: bool = True
 
 
+VariationKind = Literal["scale", "sign", "outliers", "sparsity"]
+
+
 class OwnRecord(_Exchanged):
     """What SolBench's own problems say beside the public form; other readers skip it."""
 
@@ -103,6 +106,9 @@ class OwnRecord(_Exchanged):
     """Inputs that are weights; all others are activations and change with each call."""
     gate: GateMultipliers = GateMultipliers()
     policy: Policy = Policy()
+    variations: dict[VariationKind, tuple[str, ...]] = Field(default_factory=dict)
+    """Other values than the generators give, and the inputs that may have them. The judge mixes them
+    secretly into the calls, and a solution must stand them."""
 
 
 class Definition(_Exchanged):

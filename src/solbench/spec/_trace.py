@@ -122,6 +122,16 @@ class SolBenchRecord(_Exchanged):
     ``min``, ``median``, ``max``."""
     failure: dict[str, Any] | None = None
     """Where an output is wrong: output, index, expected, got, share of elements off, worst errors."""
+    precision: dict[str, Any] | None = None
+    """Errors of candidate and reference against float64, over the calls that were audited."""
+    admission: dict[str, Any] | None = None
+    """What was found about the problem itself: ``passed``, and check → outcome and detail."""
+    mode: str = ""
+    """``reward`` or ``rank``."""
+    device: str = ""
+    """As asked for: ``cpu``, ``cuda:0``."""
+    calls: int = 0
+    """Calls that were made and compared, warm-up included."""
     phase: str = "run"
     """Where the verdict fell: ``spec``, ``build``, ``prepare``, ``seal``, ``run``, ``compare``."""
     version: str

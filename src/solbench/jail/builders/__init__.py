@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from solbench.errors import BuildError
 from solbench.jail.builders import cpp, cuda_cpp, python, triton
+from solbench.jail.builders._cache import cache_root
 from solbench.jail.builders._contract import Builder
 from solbench.jail.protocol import Artifact
 from solbench.spec import Solution
 
-__all__ = ["Builder", "build_solution"]
+__all__ = ["Builder", "build_solution", "cache_root"]
 
 _BUILDERS: dict[str, Builder] = {
     "pytorch": python.build,

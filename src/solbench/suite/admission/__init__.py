@@ -5,9 +5,9 @@ Imports torch; the rest of the suite does not.
 
 from __future__ import annotations
 
+from solbench.judge.admission import NULL_ANSWERS, run_float64
 from solbench.suite.admission._check import Finding, ProblemCheck, check_problem
-from solbench.suite.admission._faults import FAULTS, NULL_ANSWERS
-from solbench.suite.admission._oracle import run_float64
+from solbench.suite.admission._faults import FAULTS
 from solbench.suite.admission._pool import check_problems
 
 __all__ = [

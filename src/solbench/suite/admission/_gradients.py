@@ -7,11 +7,11 @@ from typing import Any
 import torch
 
 from solbench import spec
+from solbench.judge.admission import Float64Mode, run_float64
 from solbench.suite._export import build
 from solbench.suite._form import Gradient, Input
 from solbench.suite._source import ProblemSource
 from solbench.suite.admission._answer import Answer, unless
-from solbench.suite.admission._oracle import Float64Mode, run_float64
 
 TOLERANCE = 1e-9
 """Of the largest gradient: float64 leaves about 1e-13 after thousands of roundings."""

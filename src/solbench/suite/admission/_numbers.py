@@ -11,15 +11,22 @@ import torch
 
 from solbench import spec
 from solbench.gate import ErrorBudget, budget_gate
+from solbench.judge.admission import (
+    MOST_ERROR_ULPS,
+    NULL_ANSWERS,
+    Change,
+    copies,
+    different_values,
+    error_ulps,
+    in_lower_precision,
+    run_float64,
+    run_without_last_step,
+    same_value,
+)
 from solbench.suite._export import build
 from solbench.suite._source import ProblemSource
 from solbench.suite.admission._answer import Answer, unless
-from solbench.suite.admission._faults import FAULTS, NULL_ANSWERS, Change, in_lower_precision
-from solbench.suite.admission._oracle import run_float64, run_without_last_step
-
-MOST_ERROR_ULPS = 64.0
-"""RMS error of a reference against float64, in units in the last place of its RMS output: above this the
-declared precision does not determine the answer."""
+from solbench.suite.admission._faults import FAULTS
 
 Outputs = dict[str, torch.Tensor]
 
@@ -72,7 +79,7 @@ class Numbers:
     def reference_is_sound(self) -> Answer:
         """Declared shapes and dtypes; finite; equal on a second run; near float64."""
         problems = [problem for run in self._runs for problem in self._soundness(run)]
-        worst = max(_error_ulps(r.outputs[n], r.oracle[n]) for r in self._runs for n in r.outputs)
+        worst = max(error_ulps(r.outputs[n], r.oracle[n]) for r in self._runs for n in r.outputs)
         return unless(problems, f"{worst:.2g} ulp from float64")
 
     def _soundness(self, run: _Run) -> Iterator[str]:
@@ -84,8 +91,8 @@ class Numbers:
                 yield f"{name} is {output.dtype} {list(output.shape)}, declared {declared} {shape}"
             elif not self._passes(run, name, again[name]):
                 yield f"{name} of a second run does not pass ({run.label})"
-            elif _error_ulps(output, run.oracle[name]) > MOST_ERROR_ULPS:
-                yield f"{name} is {_error_ulps(output, run.oracle[name]):.0f} ulp from float64"
+            elif error_ulps(output, run.oracle[name]) > MOST_ERROR_ULPS:
+                yield f"{name} is {error_ulps(output, run.oracle[name]):.0f} ulp from float64"
 
     def null_answers_fail(self) -> Answer:
         """For each output by itself: zeros, ones, its mean, noise of its distribution, a copied input."""
@@ -94,8 +101,8 @@ class Numbers:
             for name, output in run.outputs.items():
                 problems += [
                     f"{name}: a copy of {key} passes ({run.label})"
-                    for key, value in run.inputs.items()
-                    if _same_form(value, output) and self._passes(run, name, value)
+                    for key, value in copies(run.inputs, output).items()
+                    if self._passes(run, name, value)
                 ]
         return unless(problems)
 
@@ -133,19 +140,22 @@ class Numbers:
         return unless([f"no output depends on {', '.join(unread)}"] if unread else [])
 
     def _is_read(self, run: _Run, name: str, other: Any) -> bool:
-        changed = _copied(run.inputs) | {name: _different(run.inputs[name], other)}
-        try:
-            outputs = self._outputs(run.workload, self._reference(*changed.values()))
-        except (RuntimeError, IndexError, ValueError):
-            return True  # it looked at the value and could not work with it
-        return any(not torch.equal(outputs[key], run.outputs[key]) for key in outputs)
+        for value in different_values(run.inputs[name], other):
+            changed = _copied(run.inputs) | {name: value}
+            try:
+                outputs = self._outputs(run.workload, self._reference(*changed.values()))
+            except (RuntimeError, IndexError, ValueError):
+                return True  # it looked at the value and could not work with it
+            if any(not same_value(outputs[key], run.outputs[key]) for key in outputs):
+                return True
+        return False
 
     def seeds_differ(self) -> Answer:
         """Another seed gives other inputs and other outputs; the same seed the same inputs."""
         problems: list[str] = []
         for run in self._runs:
             same, other = self._inputs(run.workload, 1), self._inputs(run.workload, 2)
-            if not all(_equal(same[name], run.inputs[name]) for name in same):
+            if not all(same_value(same[name], run.inputs[name]) for name in same):
                 problems.append(f"the same seed gives other inputs ({run.label})")
             outputs = self._outputs(run.workload, self._reference(*other.values()))
             problems += [
@@ -159,44 +169,3 @@ class Numbers:
 def _copied(inputs: Mapping[str, Any]) -> dict[str, Any]:
     """References may write into their inputs."""
     return {k: v.clone() if isinstance(v, torch.Tensor) else v for k, v in inputs.items()}
-
-
-def _error_ulps(output: torch.Tensor, oracle: torch.Tensor) -> float:
-    if not output.is_floating_point():
-        return 0.0
-    truth = oracle.to(torch.float64)
-    finite = torch.isfinite(truth)
-    error = (output.to(torch.float64) - truth)[finite].square().mean().sqrt()
-    size = truth[finite].square().mean().sqrt() * torch.finfo(output.dtype).eps
-    return float(error / size) if size > 0 else float("inf")
-
-
-def _same_form(value: Any, output: torch.Tensor) -> bool:
-    return (
-        isinstance(value, torch.Tensor)
-        and value.shape == output.shape
-        and value.dtype == output.dtype
-    )
-
-
-def _equal(left: Any, right: Any) -> bool:
-    if not isinstance(left, torch.Tensor):
-        return bool(left == right)
-    return torch.equal(_bits(left), _bits(right))
-
-
-def _bits(value: torch.Tensor) -> torch.Tensor:
-    return value.view(torch.uint8) if value.dtype.itemsize == 1 and value.dim() else value
-
-
-def _different(value: Any, other: Any) -> Any:
-    """Another value of an input; where the seed does not change it, its elements in another order."""
-    if isinstance(value, bool):
-        return not value
-    if isinstance(value, int | float):
-        return value + 1 if isinstance(value, int) else value * 1.5
-    if not _equal(value, other):
-        return other
-    if value.numel() == 1:
-        return value + 1
-    return value.reshape(-1).flip(0).view(value.shape)

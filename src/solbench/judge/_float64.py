@@ -19,7 +19,7 @@ def run_float64(function: Callable[..., Any], inputs: Mapping[str, Any]) -> Any:
     A cast to FP8 does round: there it is what the function is meant to do, not the precision it happens to
     work in. Packed four-bit inputs stay: the function takes them apart itself.
     """
-    wide = {name: _widened(value) for name, value in inputs.items()}
+    wide = {name: _private(value) for name, value in inputs.items()}
     with torch.no_grad(), Float64Mode():  # type: ignore[no-untyped-call]
         return function(*wide.values())
 
@@ -34,6 +34,12 @@ def _widened(value: Any) -> Any:
     if isinstance(value, torch.Tensor) and value.dtype in _NARROW:
         return value.to(torch.float64)
     return value
+
+
+def _private(value: Any) -> Any:
+    """A copy, widened: the function may write into its inputs."""
+    wide = _widened(value)
+    return wide.clone() if wide is value and isinstance(value, torch.Tensor) else wide
 
 
 class Float64Mode(TorchDispatchMode):  # type: ignore[no-untyped-call]
