@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 from solbench.bound._analyse import analyse
-from solbench.bound._price import price
+from solbench.bound._precision_admit import admit, priced_kinds
+from solbench.bound._precision_result import Admission, PrecisionMode
+from solbench.bound._price import Priced, faster_kinds, matrix_binds, price
 from solbench.bound._programs import Program, problem_program
 from solbench.bound._result import Bound, CaptureRung, Demand
 from solbench.bound._verify import verify_graph
 from solbench.bound.capture import capture
+from solbench.bound.graph import Graph
 from solbench.errors import InputError, SolBenchError, SpecError, UnsupportedPrecision
 from solbench.hardware import Hardware, load_hardware
 from solbench.spec import Problem
@@ -23,18 +27,38 @@ def derive_bound(
     workload: str | None = None,
     clock_mhz: float | None = None,
     verify: bool = False,
+    precision: PrecisionMode = "auto",
 ) -> tuple[Bound, ...]:
     """T_SOL of every workload (or of the one whose uuid is given) on one device.
 
     A workload whose reference cannot be captured gives a ``Bound`` with ``error`` set and no times.
     ``clock_mhz`` overrides the device file's default clock. With ``verify`` the captured graph is replayed
     against the reference.
+
+    ``precision``: with ``auto`` the classes that the problem's gate lets through are tried on a small instance
+    where matrix work binds, and products are priced at the fastest that passes; what cannot be decided is
+    priced as declared, and the bound says so. ``admitted`` leaves such a bound without a time instead;
+    ``declared`` tries nothing. A ``Program`` has no gate and is priced as declared.
+
     Raises ``UnknownHardware`` for a device that is not known, ``SpecError`` for such a workload, and
     ``InputError`` for something that is no problem.
     """
     device = load_hardware(hardware) if isinstance(hardware, str) else hardware
+    given = problem if isinstance(problem, Problem) else None
     programs = tuple(_programs(problem, workload))
-    return tuple(_derive(p, device, clock_mhz, verify) for p in programs)
+    task = _Task(device, device.clock_mhz(clock_mhz), verify, precision, given)
+    return tuple(_derive(program, task) for program in programs)
+
+
+@dataclass(frozen=True, slots=True)
+class _Task:
+    """What is the same for every program."""
+
+    device: Hardware
+    clock_mhz: float
+    verify: bool
+    precision: PrecisionMode
+    problem: Problem | None
 
 
 def _programs(problem: Problem | Program, workload: str | None) -> Iterator[Program]:
@@ -55,24 +79,53 @@ def _programs(problem: Problem | Program, workload: str | None) -> Iterator[Prog
         yield problem_program(problem, each)
 
 
-def _derive(program: Program, device: Hardware, clock_mhz: float | None, verify: bool) -> Bound:
+def _derive(program: Program, task: _Task) -> Bound:
     started = time.perf_counter()
-    clock = device.clock_mhz(clock_mhz)
+    device, clock = task.device, task.clock_mhz
     try:
         graph, rung = capture(program)
-        verified = verify and verify_graph(program, graph)
+        verified = task.verify and verify_graph(program, graph)
         demand = analyse(graph, rung, verified=verified)
-        return _priced(program, device, clock, demand, started)
+        priced = price(demand, device, clock)
+        if not demand.complete or task.problem is None or task.precision == "declared":
+            return _bound(program, device, clock, demand, priced, None, started)
+        return _admitted(program, task, graph, demand, priced, started)
     except UnsupportedPrecision as error:
         return failed_bound(program, device, clock, str(error), started, rung, demand)
     except SolBenchError as error:
         return failed_bound(program, device, clock, str(error), started)
 
 
-def _priced(
-    program: Program, device: Hardware, clock: float, demand: Demand, started: float
+def _admitted(
+    program: Program, task: _Task, graph: Graph, demand: Demand, priced: Priced, started: float
 ) -> Bound:
-    priced = price(demand, device, clock)
+    """The bound at the classes that the problem's gate lets through."""
+    assert task.problem is not None
+    device, clock = task.device, task.clock_mhz
+    if not matrix_binds(demand, priced, device):
+        admission = Admission("not_needed", "memory binds, whatever the precision of the products")
+        return _bound(program, device, clock, demand, priced, admission, started)
+    admission = admit(
+        task.problem, task.problem.workload(program.workload), graph, demand,
+        lambda declared: faster_kinds(declared, device),
+    )  # fmt: skip
+    if admission.status == "undecided" and task.precision == "admitted":
+        error = f"it could not be tried which precision the gate lets through: {admission.reason}"
+        failed = failed_bound(program, device, clock, error, started, demand.capture, demand)
+        return replace(failed, admission=admission)
+    if admission.status == "admitted":
+        kinds = priced_kinds(demand, admission.places)
+        lowered = replace(demand, precision="admitted", admitted_flops=kinds)
+        again = price(lowered, device, clock)
+        if again.t_sol_ms <= priced.t_sol_ms:
+            demand, priced = lowered, again
+    return _bound(program, device, clock, demand, priced, admission, started)
+
+
+def _bound(
+    program: Program, device: Hardware, clock: float, demand: Demand, priced: Priced,
+    admission: Admission | None, started: float,
+) -> Bound:  # fmt: skip
     complete = demand.complete
     return Bound(
         problem=program.name,
@@ -91,11 +144,23 @@ def _priced(
         capture=demand.capture,
         verified=demand.verified,
         precision=demand.precision,
-        assumptions=(*demand.assumptions, *priced.assumptions),
+        assumptions=(*demand.assumptions, *_of_precision(admission), *priced.assumptions),
         seconds=time.perf_counter() - started,
         terms=priced.terms if complete else (),
+        admission=admission,
         demand=demand,
     )
+
+
+def _of_precision(admission: Admission | None) -> tuple[str, ...]:
+    if admission is None or admission.status in ("declared", "not_needed"):
+        return ()
+    if admission.status == "undecided":
+        reason = f"which lower precision the gate lets through is undecided: {admission.reason}"
+        return (f"priced at declared precision; {reason}",)
+    kinds = sorted({f"{p.declared} as {p.admitted}" for p in admission.places if p.lowered})
+    alone = "" if admission.together is not False else ", each place by itself, not all together"
+    return (f"the gate lets lower precision through ({', '.join(kinds)}{alone})",)
 
 
 def failed_bound(

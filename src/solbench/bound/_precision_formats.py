@@ -106,6 +106,5 @@ int8 in two parts has 7 and 8 bits under a scale a row; fp16 needs that scale to
 
 
 def round_to(kind: str, tensor: torch.Tensor, summed: Sequence[int]) -> torch.Tensor:
-    """A floating tensor as the unit would read it, in its own dtype, summed over the dimensions ``summed``."""
-    wide = tensor if tensor.dtype == torch.float64 else tensor.to(torch.float32)
-    return KINDS[kind].round(wide, summed).to(tensor.dtype)
+    """A float32 or float64 tensor as the unit would read it, summed over the dimensions ``summed``."""
+    return KINDS[kind].round(tensor, summed)

@@ -6,7 +6,7 @@ go first, and dimensions that no output has (they are summed) last.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from math import prod
 
@@ -14,10 +14,10 @@ from solbench.bound._programs import Program, problem_program
 from solbench.errors import SolBenchError
 from solbench.spec import ConstAxis, Problem, ScalarInput, VarAxis, Workload, holds, make_problem
 
-LARGEST_ELEMENTS = 1 << 21
-"""Of all inputs and outputs together: 16 MiB in float64."""
+LARGEST_ELEMENTS = 1 << 19
+"""Of all inputs and outputs together: 4 MiB in float64."""
 LEAST_SIZE = 16
-"""No axis is made smaller than this."""
+"""No axis but a batch is made smaller than this."""
 _UUID = "precision-test"
 """Of every small workload, so that workloads which shrink to the same sizes are one."""
 
@@ -41,7 +41,7 @@ class Instance:
 
 
 def instances(problem: Problem, workload: Workload) -> Iterator[Instance]:
-    """Small instances, the likeliest to run first: declared constants are overridden only where that is needed.
+    """Ever smaller instances, from the largest that fits; declared constants shrink after all ``var`` axes.
 
     Raises ``CannotShrink`` if even the least sizes are too large.
     """
@@ -50,29 +50,26 @@ def instances(problem: Problem, workload: Workload) -> Iterator[Instance]:
         for name, axis in problem.definition.axes.items()
         if isinstance(axis, ConstAxis | VarAxis)
     }
-    order = [name for name in _shrink_order(problem) if name in sizes]
-    variable = [n for n in order if isinstance(problem.definition.axes[n], VarAxis)]
-    constant = [n for n in order if n not in variable]
     found = False
-    for groups in ((variable,), (variable, constant)):
-        small = _shrunk(problem, workload, dict(sizes), groups)
-        if small is not None:
+    current: dict[str, int] | None = sizes
+    while current is not None:
+        if _fits(problem, workload, current):
             found = True
-            yield small
+            yield _made(problem, workload, current)
+        current = _smaller(problem, current)
     if not found:
         raise CannotShrink("the problem is too large to be tried at any size")
 
 
-def halved(instance: Instance, full: Workload) -> Instance | None:
-    """A still smaller instance: its largest ``var`` axis is halved; ``None`` if all are at the least size."""
-    problem = instance.problem
-    names = [n for n, a in problem.definition.axes.items() if isinstance(a, VarAxis)]
-    large = [n for n in names if instance.axes[n] > LEAST_SIZE]
-    if not large:
-        return None
-    name = max(large, key=lambda n: instance.axes[n])
-    sizes = {**instance.axes, name: max(LEAST_SIZE, instance.axes[name] // 2)}
-    return _made(problem, full, sizes) if _lawful(problem, sizes) else None
+def _smaller(problem: Problem, sizes: dict[str, int]) -> dict[str, int] | None:
+    """The first axis of the order that can be, made smaller; ``None`` if none can."""
+    order = [name for name in _shrink_order(problem) if name in sizes]
+    order.sort(key=lambda name: isinstance(problem.definition.axes[name], ConstAxis))
+    for name in order:
+        found = _capped(problem, name, sizes)
+        if found is not None:
+            return found
+    return None
 
 
 def _shrink_order(problem: Problem) -> list[str]:
@@ -87,20 +84,6 @@ def _shrink_order(problem: Problem) -> list[str]:
     )
 
 
-def _shrunk(
-    problem: Problem, full: Workload, sizes: dict[str, int], groups: Sequence[Sequence[str]]
-) -> Instance | None:
-    """Halve one axis after the other until all tensors together are small enough."""
-    for names in groups:
-        for name in names:
-            while not _fits(problem, full, sizes):
-                smaller = _capped(problem, name, sizes)
-                if smaller is None:
-                    break
-                sizes = smaller
-    return _made(problem, full, sizes) if _fits(problem, full, sizes) else None
-
-
 def _capped(problem: Problem, name: str, sizes: dict[str, int]) -> dict[str, int] | None:
     """One axis smaller: a constant halved, a ``var`` axis to a power of two, so that many workloads meet."""
     size = sizes[name]
@@ -110,10 +93,17 @@ def _capped(problem: Problem, name: str, sizes: dict[str, int]) -> dict[str, int
         smaller = size // 2
     else:
         return None
-    if smaller < LEAST_SIZE:
+    if smaller < _least(problem, name):
         return None
     changed = {**sizes, name: smaller}
     return changed if _lawful(problem, changed) else None
+
+
+def _least(problem: Problem, name: str) -> int:
+    """1 for a batch (the first of three dimensions or more), which only repeats; else ``LEAST_SIZE``."""
+    shapes = [t.shape or () for t in problem.definition.outputs.values()]
+    batch = all(len(s) > 2 and s[0] == name for s in shapes)
+    return 1 if batch else LEAST_SIZE
 
 
 def _lawful(problem: Problem, sizes: dict[str, int]) -> bool:

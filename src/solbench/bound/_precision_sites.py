@@ -116,3 +116,21 @@ def _summed(node: Node, graph: Graph) -> Dims:
 def makers_of(graph: Graph) -> dict[int, int]:
     """Value id → position of the call that makes it."""
     return {v: p for p, node in enumerate(graph.nodes) for v in node.results()}
+
+
+def flops(graph: Graph) -> int:
+    """FLOPs of the products that can be rounded, roughly: every result times what it sums over."""
+    return sum(_flops(node, graph) for node in graph.nodes)
+
+
+def _flops(node: Node, graph: Graph) -> int:
+    name = node.op.split(".")[1]
+    if name not in _ARGUMENTS:
+        return 0
+    results = max((graph.values[v].numel for v in node.results()), default=0)
+    shapes = [graph.values[v].shape for v in node.refs()]
+    if "convolution" in name:
+        weight = graph.values[node.args["weight"].id]
+        return 2 * results * weight.numel // max(1, weight.shape[0])
+    lengths = [n for shape in shapes for n in shape[-2:]]
+    return 2 * results * max(lengths, default=1)

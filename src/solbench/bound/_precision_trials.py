@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -11,9 +11,9 @@ import torch
 
 from solbench.bound._precision_formats import round_to
 from solbench.bound._precision_gates import Gate
-from solbench.bound._precision_instance import CannotShrink, Instance, halved, instances
+from solbench.bound._precision_instance import CannotShrink, Instance, instances
 from solbench.bound._precision_result import Trial
-from solbench.bound._precision_sites import Dims, Site, makers_of, site_of
+from solbench.bound._precision_sites import Dims, Site, flops, makers_of, site_of
 from solbench.bound._replay import Change, replay
 from solbench.bound.capture import capture, run_program
 from solbench.bound.graph import Graph
@@ -24,6 +24,9 @@ CLEARLY_OFF = 1.5
 """Above this error over tolerance one draw is enough; below it all draws are judged."""
 LARGEST_REPLAY = 1 << 24
 """Elements of all values of an instance together: 128 MiB in float64."""
+MOST_FLOPS = 1 << 29
+MOST_INSTANCES = 24
+MOST_FAILURES = 3
 
 Tensors = dict[str, torch.Tensor]
 Kinds = Mapping[int, str]
@@ -41,6 +44,8 @@ class Draw:
     inputs: Tensors
     references: Tensors
     oracle: Tensors
+    wide: Tensors
+    """Inputs as a candidate's replay takes them: in float64 if the gate measures against that."""
 
 
 @dataclass(slots=True)
@@ -53,13 +58,18 @@ class Trials:
     names: frozenset[str]
     """Outputs that are judged."""
     _draws: dict[int, Draw] = field(default_factory=dict)
-    _makers: dict[int, int] = field(default_factory=dict)
+    _sites: dict[int, Site] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        makers = makers_of(self.graph)
+        for position in range(len(self.graph.nodes)):
+            found = site_of(self.graph, position, makers)
+            if found is not None:
+                self._sites[position] = found
 
     def site(self, position: int) -> Site | None:
         """The product of a call, if its operands can be rounded."""
-        if not self._makers:
-            self._makers = makers_of(self.graph)
-        return site_of(self.graph, position, self._makers)
+        return self._sites.get(position)
 
     def run(self, kinds: Kinds, label: str) -> Trial:
         """Round and judge. A kind that passes on any draw counts: when judged it may be drawn."""
@@ -72,18 +82,20 @@ class Trials:
         return Trial(label, min(errors) <= 1.0, max(errors), len(errors))
 
     def _changes(self, kinds: Kinds) -> dict[int, dict[int, Change]]:
+        """What each product reads: 16-bit operands in float32, as units that sum in float32 do, and rounded."""
         result: dict[int, dict[int, Change]] = {}
+        for site in self._sites.values():
+            node = self.graph.nodes[site.position]
+            result[site.position] = dict.fromkeys(node.refs(), _widened)
         for position, kind in kinds.items():
-            site = self.site(position)
-            if site is not None:
-                result.setdefault(site.position, {}).update(
-                    {value: partial(_rounded, kind, dims) for value, dims in site.operands}
-                )
+            site = self._sites[position]
+            changes = {value: partial(_rounded, kind, dims) for value, dims in site.operands}
+            result[site.position].update(changes)
         return result
 
     def _excess(self, seed: int, changed: dict[int, dict[int, Change]]) -> float:
         draw = self.draw(seed)
-        found = self._replayed(draw.inputs, self.gate.against_float64, changed)
+        found = self._replayed(draw.wide, self.gate.against_float64, changed)
         outputs = {n: found[n].to(draw.references[n].dtype) for n in draw.references}
         return self.gate.excess(outputs, draw.references, draw.oracle)
 
@@ -93,10 +105,11 @@ class Trials:
             inputs = run_program(self.instance.program, seed).inputs
             first = self._draws[SEEDS[0]].inputs if self._draws else inputs
             inputs = {n: t if t.dtype.is_floating_point else first[n] for n, t in inputs.items()}
-            references = self._replayed(inputs, False, {})
+            references = self._replayed(inputs, False, self._changes({}))
             exact = self.gate.against_float64
             oracle = self._replayed(inputs, True, {}) if exact else references
-            self._draws[seed] = Draw(inputs, references, oracle)
+            wide = {n: _doubled(t) for n, t in inputs.items()} if exact else inputs
+            self._draws[seed] = Draw(inputs, references, oracle, wide)
         return self._draws[seed]
 
     def _replayed(
@@ -106,11 +119,20 @@ class Trials:
         return {name: tensor for name, tensor in found if name in self.names}
 
 
+def _doubled(tensor: torch.Tensor) -> torch.Tensor:
+    narrow = tensor.dtype in (torch.float16, torch.bfloat16, torch.float32)
+    return tensor.double() if narrow else tensor
+
+
+def _widened(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.float() if tensor.dtype in (torch.bfloat16, torch.float16) else tensor
+
+
 def _rounded(kind: str, dims: Dims, tensor: torch.Tensor) -> torch.Tensor:
     if not tensor.dtype.is_floating_point or tensor.dtype.itemsize == 1:
         return tensor
     inside = tuple(d for d in dims if -tensor.dim() <= d < tensor.dim())
-    return round_to(kind, tensor, inside)
+    return round_to(kind, _widened(tensor), inside)
 
 
 def prepare_trials(problem: Problem, workload: Workload, gate: Gate) -> Trials:
@@ -118,29 +140,30 @@ def prepare_trials(problem: Problem, workload: Workload, gate: Gate) -> Trials:
 
     Raises ``CannotTry`` if there is none.
     """
-    reasons = []
+    reasons: list[str] = []
     try:
-        for instance in instances(problem, workload):
+        for number, instance in enumerate(instances(problem, workload)):
+            if number == MOST_INSTANCES or len(reasons) == MOST_FAILURES:
+                break
             try:
-                return _ready(instance, workload, gate)
+                trials = _ready(instance, gate)
+                if trials is not None:
+                    return trials
             except CannotTry as error:
                 reasons.append(str(error))
             except Exception as error:  # noqa: BLE001 - it executes the problem's own program
                 reasons.append(f"{type(error).__name__}: {error}".splitlines()[0])
     except CannotShrink as error:
         reasons.append(str(error))
-    raise CannotTry("; ".join(dict.fromkeys(reasons)))
+    raise CannotTry("; ".join(dict.fromkeys(reasons)) or "its intermediates are too large")
 
 
-def _ready(instance: Instance, full: Workload, gate: Gate) -> Trials:
-    graph = None
-    for smaller in _down(instance, full):
-        instance = smaller
-        graph, _ = capture(instance.program)
-        if sum(v.numel for v in graph.values.values()) <= LARGEST_REPLAY:
-            break
-    else:
-        raise CannotTry("its intermediates are too large at the least sizes")
+def _ready(instance: Instance, gate: Gate) -> Trials | None:
+    """Ready to be tried; ``None`` if a smaller instance is needed."""
+    graph, _ = capture(instance.program)
+    elements = sum(v.numel for v in graph.values.values())
+    if elements > LARGEST_REPLAY or flops(graph) > MOST_FLOPS:
+        return None
     names = frozenset(instance.problem.definition.outputs)
     trials = Trials(instance, graph, gate, names)
     draw = trials.draw(SEEDS[0])
@@ -150,10 +173,3 @@ def _ready(instance: Instance, full: Workload, gate: Gate) -> Trials:
     if not math.isfinite(own) or own > 1:
         raise CannotTry("the reference itself does not pass its gate on small sizes")
     return trials
-
-
-def _down(instance: Instance, full: Workload) -> Iterator[Instance]:
-    current: Instance | None = instance
-    while current is not None:
-        yield current
-        current = halved(current, full)

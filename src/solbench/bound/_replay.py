@@ -138,13 +138,22 @@ def tensors_in(value: Any, *, keep_none: bool = False) -> list[Any]:
     return []
 
 
+Change = Callable[[torch.Tensor], torch.Tensor]
+
+
 def replay(
-    graph: Graph, inputs: Mapping[str, torch.Tensor], *, float64: bool = False
+    graph: Graph,
+    inputs: Mapping[str, torch.Tensor],
+    *,
+    float64: bool = False,
+    changed: Mapping[int, Mapping[int, Change]] | None = None,
 ) -> list[tuple[str, torch.Tensor]]:
     """Run the whole graph on real inputs; returns (output name, tensor) as in ``graph.outputs``.
 
     ``float64`` runs in double precision: floating inputs and constants are widened, and nodes that name
     float16, bfloat16 or float32 use float64 instead. Intermediates are freed after their last use.
+    ``changed``: position of a node → value id → what that node reads in place of the
+    value; its results are then cast to the recorded dtypes.
 
     Raises
     ------
@@ -158,14 +167,26 @@ def replay(
     with torch.no_grad():
         for position, node in enumerate(graph.nodes):
             if float64:
-                node = _widened_node(node)
-            results = call_node(node, held.__getitem__, graph.values)
+                node = widened_node(node)
+            operands = held.__getitem__
+            if changed and position in changed:
+                operands = _through(changed[position], operands)
+            results = call_node(node, operands, graph.values)
             for value, tensor in zip(node.outputs, results, strict=True):
                 if value != ABSENT and tensor is not None:
-                    held[value] = tensor
+                    narrow = changed and position in changed and not float64
+                    held[value] = tensor.to(graph.values[value].dtype) if narrow else tensor
             for value in last_uses.get(position, ()):
                 held.pop(value, None)
     return [(name, held[value]) for name, value in graph.outputs]
+
+
+def _through(changes: Mapping[int, Change], operands: Operands) -> Operands:
+    def changed(value: int) -> torch.Tensor:
+        tensor = operands(value)
+        return changes[value](tensor) if value in changes else tensor
+
+    return changed
 
 
 def _last_uses(graph: Graph) -> dict[int, list[int]]:
@@ -190,7 +211,7 @@ def _widen(tensor: torch.Tensor) -> torch.Tensor:
     return tensor.double() if tensor.dtype in _NARROW_FLOATS else tensor
 
 
-def _widened_node(node: Node) -> Node:
+def widened_node(node: Node) -> Node:
     if not any(_is_narrow(argument) for argument in node.args.values()):
         return node
     arguments = {
