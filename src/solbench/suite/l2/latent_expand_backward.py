@@ -31,7 +31,7 @@ PROBLEM = Problem(
     ),
     axes={
         "num_tokens": var, "heads": 128, "rank": 512, "plain": 128, "rotary": 64, "value_dim": 128,
-        "half_rotary": "rotary // 2", "key_dim": "plain + rotary", "up_width": "heads * (plain + value_dim)",
+        "half_rotary": "rotary // 2", "key_dim": "plain + rotary",
     },
     inputs={
         "grad_key": activation("bfloat16[num_tokens, heads, key_dim]", draw.normal(std=0.1)),
@@ -40,18 +40,20 @@ PROBLEM = Problem(
         "cos": activation("float32[num_tokens, half_rotary]", ROPE["cos"]),
         "sin": activation("float32[num_tokens, half_rotary]", ROPE["sin"]),
         "gain": weight("bfloat16[rank]", draw.norm_weight()),
-        "up_weight": weight("bfloat16[up_width, rank]", draw.weight_matrix()),
+        "key_up": weight("bfloat16[heads, plain, rank]", draw.weight_matrix()),
+        "value_up": weight("bfloat16[heads, value_dim, rank]", draw.weight_matrix()),
         "rstd": activation("float32[num_tokens, 1]", computed("reciprocal_rms", "latent")),
     },
     outputs={
         "grad_latent": "bfloat16[num_tokens, rank]",
         "grad_shared": "bfloat16[num_tokens, rotary]",
         "grad_gain": "bfloat16[rank]",
-        "grad_up_weight": "bfloat16[up_width, rank]",
+        "grad_key_up": "bfloat16[heads, plain, rank]",
+        "grad_value_up": "bfloat16[heads, value_dim, rank]",
     },
     gradient=Gradient(
-        "forward", ("latent", "shared", "cos", "sin", "gain", "up_weight", "heads"), ("grad_key", "grad_value"),
-        ("latent", "shared", "gain", "up_weight"),
+        "forward", ("latent", "shared", "cos", "sin", "gain", "key_up", "value_up"), ("grad_key", "grad_value"),
+        ("latent", "shared", "gain", "key_up", "value_up"),
     ),
     workloads=rows(
         "num_tokens", *(16, 64, 100, 128, 256, 333, 512, 777, 1024, 1500, 2048, 3000, 4096, 5000, 6144, 8192)
