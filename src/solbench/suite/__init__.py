@@ -33,6 +33,7 @@ from solbench.suite._form import (
     var,
     weight,
 )
+from solbench.suite._held_out import held_out
 from solbench.suite._source import ProblemSource, read_problem_file
 
 __all__ = [
@@ -59,6 +60,7 @@ __all__ = [
     "computed",
     "draw",
     "export",
+    "held_out",
     "load",
     "names",
     "precision",

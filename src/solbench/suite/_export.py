@@ -30,7 +30,7 @@ def build(source: ProblemSource, *, smoke: bool = False) -> spec.Problem:
     """The exchanged form of a declaration."""
     problem = source.problem
     chosen = problem.smoke if smoke else problem.workloads
-    return spec.make_problem(_definition(source), _workloads(problem, chosen))
+    return spec.make_problem(_definition(source), workloads_of(problem, chosen))
 
 
 def export(name: str, folder: Path) -> Path:
@@ -122,7 +122,8 @@ def _is_weight(each: Input | Scalar) -> bool:
     return isinstance(each, Input) and each.role == "weight"
 
 
-def _workloads(problem: Problem, chosen: Rows) -> tuple[spec.Workload, ...]:
+def workloads_of(problem: Problem, chosen: Rows) -> tuple[spec.Workload, ...]:
+    """One workload for each row of sizes."""
     unknown = set(chosen.axes) - set(problem.axes)
     if unknown:
         raise InputError(f"{problem.name}: workloads name unknown axes {', '.join(unknown)}")

@@ -131,6 +131,8 @@ class Problem:
     description: str = ""
     """Empty: the file's docstring."""
     constraints: tuple[str, ...] = ()
+    held_out_axes: tuple[str, ...] | None = None
+    """Axes whose sizes held-out workloads may change, each alone; ``None``: every ``var`` axis."""
     gradient: Gradient | None = None
     gate: Gate = field(default_factory=Gate)
     policy: SuitePolicy = field(default_factory=SuitePolicy)

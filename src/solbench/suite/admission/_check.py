@@ -12,6 +12,7 @@ from solbench.suite.admission._answer import Answer, Outcome
 from solbench.suite.admission._bounds import bound_complete, bound_verified
 from solbench.suite.admission._form import exports_unchanged, sizes_within_limits
 from solbench.suite.admission._gradients import gradients_match_autograd
+from solbench.suite.admission._held_out import held_out_sizes_are_served
 from solbench.suite.admission._numbers import Numbers
 
 
@@ -66,6 +67,7 @@ def _gates(source: ProblemSource, bounds: bool) -> Iterator[tuple[str, Callable[
     yield "faults", numbers.faults_fail
     yield "inputs read", numbers.every_input_is_read
     yield "seeds", numbers.seeds_differ
+    yield "held out", lambda: held_out_sizes_are_served(source)
     if source.problem.direction == "backward":
         yield "gradients", lambda: gradients_match_autograd(source)
     if bounds:
