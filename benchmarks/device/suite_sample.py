@@ -1,0 +1,210 @@
+"""References of a stratified sample of the suite on a GPU: they run, none beats its bound, memory fits.
+
+    PYTHONPATH=src python3 benchmarks/device/suite_sample.py                 # 72 problems, two workloads each
+    PYTHONPATH=src python3 benchmarks/device/suite_sample.py --problems 4 --smoke --device cpu   # a trial
+
+Of every tier, family, direction and precision at least one problem is taken, the rest in turns. A time is the
+least of five event pairs with cold caches; events read a little too long, never too short.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import sys
+import tempfile
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+ROOT = Path(__file__).parents[2]
+sys.path[:0] = [str(ROOT / "benchmarks"), str(ROOT / "src")]
+import torch  # noqa: E402
+from _record import record  # noqa: E402
+
+from solbench import spec, suite  # noqa: E402
+from solbench.bound import Bound, bound_lines  # noqa: E402
+from solbench.hardware import load_hardware  # noqa: E402
+
+SAMPLES = 5
+SLOW = 1000.0
+"""A reference this many times slower than T_attainable says little about the kernels that replace it."""
+ROOM = 4.0
+"""Peak memory of a reference may be this many times its inputs and outputs: it keeps float32 copies."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """One problem with the workloads that are run."""
+
+    problem: spec.Problem
+    tier: str
+    family: str
+    direction: str
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--problems", type=int, default=72)
+    parser.add_argument("--workloads", type=int, default=2)
+    parser.add_argument("--device", default="cuda:0")
+    parser.add_argument("--hardware", default="h200")
+    parser.add_argument("--smoke", action="store_true", help="small workloads, to try the script")
+    parser.add_argument("--seconds", type=float, default=240.0, help="start nothing after this")
+    options = parser.parse_args()
+    sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
+    if options.device != "cpu" and not torch.cuda.is_available():
+        print("no CUDA device here: nothing measured")
+        return
+    began = perf_counter()
+    chosen = [cut(each, options) for each in sample(options.problems)]
+    bounds = bounds_of(chosen, options.hardware)
+    print(f"{len(chosen)} problems, bounds in {perf_counter() - began:.1f} s")
+    clock = Clock(options.device, load_hardware(options.hardware).l2_bytes)
+    rows = list(measured(chosen, bounds, clock, began + options.seconds))
+    record("suite-sample", summary(rows, options.hardware))
+
+
+def sample(count: int) -> list[suite.ProblemSource]:
+    """One problem of each stratum in turns until there are enough."""
+    strata: dict[tuple[str, ...], list[suite.ProblemSource]] = defaultdict(list)
+    for source in suite.catalogue().values():
+        problem = source.problem
+        key = (problem.tier, problem.family, problem.direction, suite.precision(problem))
+        strata[key].append(source)
+    chosen: list[suite.ProblemSource] = []
+    for depth in range(max(map(len, strata.values()))):
+        chosen += [members[depth] for members in strata.values() if depth < len(members)]
+    return chosen[:count]
+
+
+def cut(source: suite.ProblemSource, options: argparse.Namespace) -> Chosen:
+    """Workloads spread over the sizes: the largest, and one from the middle."""
+    whole = suite.load(source.name, smoke=options.smoke)
+    ordered = sorted(whole.workloads, key=lambda workload: input_bytes(whole, workload))
+    count = min(options.workloads, len(ordered))
+    picked = [ordered[(len(ordered) - 1) * (i + 1) // count] for i in range(count)]
+    problem = source.problem
+    return Chosen(
+        spec.make_problem(whole.definition, picked), problem.tier, problem.family, problem.direction
+    )
+
+
+def input_bytes(problem: spec.Problem, workload: spec.Workload) -> int:
+    return sum(layout.nbytes for layout in spec.input_layout(problem, workload))
+
+
+def bounds_of(chosen: Sequence[Chosen], hardware: str) -> dict[str, Bound]:
+    """By workload; derived on all cores from exported folders."""
+    with tempfile.TemporaryDirectory() as scratch:
+        folders = [written(each.problem, Path(scratch)) for each in chosen]
+        return {bound.workload: bound for bound in bound_lines(folders, hardware)}
+
+
+def written(problem: spec.Problem, scratch: Path) -> Path:
+    folder = scratch / problem.name
+    folder.mkdir()
+    spec.write_json(folder / "definition.json", problem.definition)
+    lines = "".join(spec.workload_line(workload) + "\n" for workload in problem.workloads)
+    (folder / "workload.jsonl").write_text(lines, encoding="utf-8")
+    return folder
+
+
+class Clock:
+    """Milliseconds of a call with cold caches, and the memory it took."""
+
+    def __init__(self, device: str, l2_bytes: int) -> None:
+        self.device = device
+        self._cuda = device != "cpu"
+        if self._cuda:
+            self._written = torch.empty(2 * l2_bytes, dtype=torch.uint8, device=device)
+            self._read = torch.zeros(l2_bytes // 4, dtype=torch.int32, device=device)
+
+    def least_ms(self, run: Callable[[], Any]) -> tuple[float, int]:
+        run()
+        if self._cuda:
+            torch.cuda.reset_peak_memory_stats()
+        times = [self._once(run) for _ in range(SAMPLES)]
+        return min(times), torch.cuda.max_memory_allocated() if self._cuda else 0
+
+    def _once(self, run: Callable[[], Any]) -> float:
+        if not self._cuda:
+            start = perf_counter()
+            run()
+            return 1e3 * (perf_counter() - start)
+        self._written.fill_(1)
+        self._read.sum()
+        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        begin.record()
+        run()
+        end.record()
+        end.synchronize()
+        return begin.elapsed_time(end)
+
+
+def measured(
+    chosen: Sequence[Chosen], bounds: dict[str, Bound], clock: Clock, until: float
+) -> Iterator[dict[str, Any]]:
+    print(f"{'problem':56}{'GiB':>7}{'ref ms':>10}{'T_SOL':>10}{'x':>9}{'x att.':>9}")
+    for each in chosen:
+        for workload in each.problem.workloads:
+            if perf_counter() > until:
+                print(f"{each.problem.name}: out of time")
+                return
+            yield one(each, workload, bounds[workload.uuid], clock)
+
+
+def one(each: Chosen, workload: spec.Workload, bound: Bound, clock: Clock) -> dict[str, Any]:
+    """A row; whatever goes wrong becomes one, so that the others still run."""
+    problem = each.problem
+    row: dict[str, Any] = {
+        "problem": problem.name, "tier": each.tier, "family": each.family,
+        "direction": each.direction, "axes": dict(workload.axes),
+        "input_bytes": input_bytes(problem, workload),
+        "t_sol_ms": bound.t_sol_ms, "t_attainable_ms": bound.t_attainable_ms,
+    }  # fmt: skip
+    try:
+        inputs = spec.make_inputs(problem, workload, 1, device=clock.device)
+        reference = spec.load_reference(problem)
+        least_ms, peak = clock.least_ms(lambda: reference(*inputs.values()))
+    except Exception as error:  # noqa: BLE001 - a measurement run reports every failure and goes on
+        print(f"{problem.name:56} {type(error).__name__}: {str(error)[:120]}")
+        return row | {"error": f"{type(error).__name__}: {error}"[:400]}
+    finally:
+        inputs = {}
+        torch.cuda.empty_cache()
+    row |= {"reference_ms": least_ms, "peak_bytes": peak}
+    if bound.t_sol_ms is None or bound.t_attainable_ms is None:
+        return row | {"error": f"no bound: {bound.error or bound.unknown_ops}"}
+    row |= {
+        "ratio": least_ms / bound.t_sol_ms,
+        "attainable_ratio": least_ms / bound.t_attainable_ms,
+    }
+    print(
+        f"{problem.name:56}{peak / 2**30:7.2f}{least_ms:10.3f}{bound.t_sol_ms:10.4f}"
+        f"{row['ratio']:9.2f}{row['attainable_ratio']:9.2f}"
+    )
+    return row
+
+
+def summary(rows: list[dict[str, Any]], hardware: str) -> dict[str, Any]:
+    good = [row for row in rows if "error" not in row]
+    return {
+        "hardware": hardware,
+        "problems": len({row["problem"] for row in good}),
+        "workloads": len(good),
+        "failed": len(rows) - len(good),
+        "below_t_sol": sum(row["ratio"] < 1 for row in good),
+        "median_ratio": statistics.median(row["ratio"] for row in good),
+        "slower_than_1000_attainable": sum(row["attainable_ratio"] > SLOW for row in good),
+        "largest_input_gib": max(row["input_bytes"] for row in good) / 2**30,
+        "above_memory_room": sum(row["peak_bytes"] > ROOM * row["input_bytes"] + 2**30 for row in good),
+        "rows": rows,
+    }  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()
