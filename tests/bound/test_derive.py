@@ -87,6 +87,8 @@ def test_an_unknown_device_is_an_error_that_lists_the_known_ones() -> None:
 def test_verification_replays_the_program() -> None:
     bound = bound_of(product, t(4, 8), t(8, 4), verify=True)
     assert bound.verified
+    assert bound.verified_nodes == bound.total_nodes > 0
+    assert bound.unverified == ()
 
 
 def test_verification_refuses_a_graph_that_is_not_the_program() -> None:
@@ -99,10 +101,21 @@ def test_verification_refuses_a_graph_that_is_not_the_program() -> None:
         verify_graph(program, wrong)
 
 
-def test_random_programs_stay_unverified() -> None:
+def test_of_a_program_that_draws_numbers_only_the_calls_are_verified() -> None:
     program = function_program(lambda a: a + torch.rand(4), (t(4),))
     graph, _ = capture(program)
-    assert not verify_graph(program, graph)
+    found = verify_graph(program, graph)
+    assert found.verified
+    assert found.open_points == ("program not replayed: it draws random numbers",)
+
+
+def test_a_table_of_zeros_without_a_dtype_is_replayed_in_float64() -> None:
+    def program(x: Any, i: Any) -> Any:
+        return torch.zeros(4, 3).index_add(0, i, x)
+
+    bound = bound_of(program, t(2, 3), torch.tensor([1, 3]), verify=True)
+    assert bound.error is None
+    assert bound.verified
 
 
 def test_formulas_state_every_term_and_figure() -> None:

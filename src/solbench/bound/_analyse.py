@@ -13,6 +13,7 @@ from solbench.bound._lift import LiftedGraph, lift
 from solbench.bound._region import Region
 from solbench.bound._result import CaptureRung, Demand, Removed, Traffic
 from solbench.bound._rows import node_rows
+from solbench.bound._verify import Verification
 from solbench.bound.graph import Graph, Value
 
 CLASSICAL = "classical arithmetic: no Strassen, Winograd or FFT in place of direct products"
@@ -20,8 +21,10 @@ FINITE = "values are finite, so that a product with a known zero is zero"
 WIDE_INTEGERS = "products of integers wider than 8 bits are vector work"
 
 
-def analyse(graph: Graph, rung: CaptureRung = "fake", *, verified: bool = False) -> Demand:
-    """The device-free part of a bound."""
+def analyse(
+    graph: Graph, rung: CaptureRung = "fake", *, verification: Verification | None = None
+) -> Demand:
+    """The device-free part of a bound; ``verification`` is what checking the graph came to."""
     lifted = lift(graph)
     found = demand(lifted)
     savings = chain_savings(lifted, found)
@@ -48,7 +51,10 @@ def analyse(graph: Graph, rung: CaptureRung = "fake", *, verified: bool = False)
         ),
         precision="declared",
         capture=rung,
-        verified=verified,
+        verified=verification is not None and verification.verified,
+        verified_nodes=verification.nodes.checked if verification else 0,
+        total_nodes=verification.nodes.total if verification else 0,
+        unverified=verification.open_points if verification else (),
         mixed_flops=matrix.mixed,
         special_ops=sum(n.special_ops for n in nodes),
         contractions=products,

@@ -84,8 +84,8 @@ def _derive(program: Program, task: _Task) -> Bound:
     device, clock = task.device, task.clock_mhz
     try:
         graph, rung = capture(program)
-        verified = task.verify and verify_graph(program, graph)
-        demand = analyse(graph, rung, verified=verified)
+        verification = verify_graph(program, graph) if task.verify else None
+        demand = analyse(graph, rung, verification=verification)
         priced = price(demand, device, clock)
         if not demand.complete or task.problem is None or task.precision == "declared":
             return _bound(program, device, clock, demand, priced, None, started)
@@ -146,6 +146,9 @@ def _bound(
         precision=demand.precision,
         assumptions=(*demand.assumptions, *_of_precision(admission), *priced.assumptions),
         seconds=time.perf_counter() - started,
+        verified_nodes=demand.verified_nodes,
+        total_nodes=demand.total_nodes,
+        unverified=demand.unverified,
         terms=priced.terms if complete else (),
         admission=admission,
         demand=demand,

@@ -58,6 +58,8 @@ class LiftedGraph:
     """What rules keep for later calls."""
     repeated: list[Node] = field(default_factory=list)
     """Calls whose result was computed before."""
+    lifted_nodes: list[Node] = field(default_factory=list)
+    """Calls that a rule has lifted, each distinct one once."""
 
     def resolve(self, value: int) -> int:
         return self.stands_for.get(value, value)
@@ -234,6 +236,7 @@ def _lift_call(node: Node, result: LiftedGraph) -> None:
     if rule is None:
         _unknown(node, result)
         return
+    result.lifted_nodes.append(node)
     for item in lifted:
         _place(item, node, result)
     _complete(node, result)

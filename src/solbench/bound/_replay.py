@@ -167,7 +167,7 @@ def replay(
     with torch.no_grad():
         for position, node in enumerate(graph.nodes):
             if float64:
-                node = widened_node(node)
+                node = widened_node(node, graph.values)
             operands = held.__getitem__
             if changed and position in changed:
                 operands = _through(changed[position], operands)
@@ -211,14 +211,18 @@ def _widen(tensor: torch.Tensor) -> torch.Tensor:
     return tensor.double() if tensor.dtype in _NARROW_FLOATS else tensor
 
 
-def widened_node(node: Node) -> Node:
-    if not any(_is_narrow(argument) for argument in node.args.values()):
-        return node
-    arguments = {
-        name: torch.float64 if _is_narrow(argument) else argument
-        for name, argument in node.args.items()
-    }
+def widened_node(node: Node, values: Mapping[int, Value]) -> Node:
+    """The node with float64 wherever it names a narrower float, or makes one by default."""
+    arguments = dict(node.args)
+    for name, argument in node.args.items():
+        by_default = name == "dtype" and argument is None and _makes_narrow(node, values)
+        if by_default or _is_narrow(argument):
+            arguments[name] = torch.float64
     return Node(node.op, arguments, node.outputs, node.location)
+
+
+def _makes_narrow(node: Node, values: Mapping[int, Value]) -> bool:
+    return any(o in values and values[o].dtype in _NARROW_FLOATS for o in node.results())
 
 
 def _is_narrow(argument: Any) -> bool:

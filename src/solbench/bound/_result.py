@@ -134,6 +134,12 @@ class Demand:
     precision: Literal["declared", "admitted"]
     capture: CaptureRung
     verified: bool
+    verified_nodes: int = 0
+    """Distinct calls whose lifted form was interpreted and agrees with the call."""
+    total_nodes: int = 0
+    """Distinct calls with a lifted form; 0 if nothing was verified."""
+    unverified: tuple[str, ...] = ()
+    """What was not checked, each with the reason."""
     mixed_flops: dict[str, int] = field(default_factory=dict)
     """Of ``matrix_flops["fp32"]``: products with one operand that this narrower class holds exactly."""
     admitted_flops: dict[str, int] = field(default_factory=dict)
@@ -172,6 +178,11 @@ class Bound:
     assumptions: tuple[str, ...]
     seconds: float
     """Time the derivation took."""
+    verified_nodes: int = 0
+    """Of ``total_nodes`` distinct calls: their lifted form was interpreted and agrees with the call."""
+    total_nodes: int = 0
+    unverified: tuple[str, ...] = ()
+    """What was not checked, each with the reason."""
     error: str | None = None
     """Why there is no bound, with the line of the reference; ``None`` otherwise."""
     terms: tuple[Term, ...] = ()

@@ -1,9 +1,17 @@
-"""Is the graph that was analysed the program that was given? Run both and compare."""
+"""Is the graph that was analysed the program that was given? Two checks, of capture and of lifting.
+
+The captured graph is replayed in float64 on the program's own inputs and compared with what the program gives.
+The lifted graph is interpreted call by call on small instances (``_node_check``).
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import torch
 
+from solbench.bound._lift import lift
+from solbench.bound._node_check import NodeCheck, check_nodes
 from solbench.bound._programs import Program
 from solbench.bound._replay import replay
 from solbench.bound.capture import run_program
@@ -11,7 +19,7 @@ from solbench.bound.graph import Graph
 from solbench.errors import VerificationError
 
 LIMIT_BYTES = 2 << 30
-"""Most bytes of all values together, in float64; larger programs stay unverified."""
+"""Most bytes of all values together, in float64; of larger programs only the calls are checked."""
 
 _TOLERANCE = {
     torch.float64: 1e-9,
@@ -22,16 +30,51 @@ _TOLERANCE = {
 """Relative to the largest element: the program rounds at every step, the replay does not."""
 
 
-def verify_graph(program: Program, graph: Graph) -> bool:
-    """Whether the graph gives what the program gives on random inputs; ``False`` if it is too large to run.
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """What was checked, and what was not."""
 
-    The graph is interpreted in float64 first; where that differs (a rounding decided a branch or an index),
-    once more in the program's own formats. Raises ``VerificationError`` if both differ.
+    nodes: NodeCheck
+    not_replayed: str = ""
+    """Why the whole program was not run; empty if it was, and agreed."""
+
+    @property
+    def verified(self) -> bool:
+        """Every call of the lifted graph was interpreted, and agreed."""
+        return self.nodes.complete
+
+    @property
+    def open_points(self) -> tuple[str, ...]:
+        """What was not checked, each with the reason."""
+        whole = (f"program not replayed: {self.not_replayed}",) if self.not_replayed else ()
+        return (*whole, *self.nodes.skipped)
+
+
+def verify_graph(program: Program, graph: Graph) -> Verification:
+    """Check a captured graph against its program, and its lifted form against its calls.
+
+    Raises
+    ------
+    VerificationError
+        They differ; the message names the output, or the call whose rule is wrong.
     """
+    nodes = check_nodes(lift(graph))
+    obstacle = _obstacle(graph)
+    if not obstacle:
+        _compare(program, graph)
+    return Verification(nodes, obstacle)
+
+
+def _obstacle(graph: Graph) -> str:
+    """Why the program cannot be run for comparison."""
     if 8 * sum(v.numel for v in graph.values.values()) > LIMIT_BYTES:
-        return False
-    if _draws(graph):
-        return False
+        return f"its values take more than {LIMIT_BYTES >> 30} GiB in float64"
+    return "it draws random numbers" if _draws(graph) else ""
+
+
+def _compare(program: Program, graph: Graph) -> None:
+    """The graph is interpreted in float64 first; where that differs (a rounding decided a branch or an
+    index), once more in the program's own formats."""
     run = run_program(program)
     expected = dict(run.outputs)
     problems = []
@@ -39,7 +82,7 @@ def verify_graph(program: Program, graph: Graph) -> bool:
         found = replay(graph, run.inputs, float64=float64)
         wrong = [n for n, t in found if n in expected and not _close(t, expected[n])]
         if not wrong:
-            return True
+            return
         problems.append(", ".join(wrong))
     raise VerificationError(
         f"{program.name}: the captured graph and the reference differ in {problems[-1]}"
