@@ -88,8 +88,8 @@ def rotate(values, cos, sin):
 
 def run(grad_y, x, cos, sin, qkv_weight, output_weight, query, key, value, attended, lse):
     num_kv_heads, head_dim = key.shape[1], key.shape[-1]
-    rows = attended.transpose(1, 2).flatten(2)
-    grad_output_weight = grad_y.flatten(0, 1).T @ rows.flatten(0, 1)
+    joined = attended.transpose(1, 2).flatten(2)
+    grad_output_weight = grad_y.flatten(0, 1).T @ joined.flatten(0, 1)
     upstream = (grad_y @ output_weight).unflatten(-1, (num_kv_heads, -1, head_dim)).movedim(1, 3)
     weights = torch.exp(masked_logits(query, key) - lse.unflatten(1, (num_kv_heads, -1))[..., None])
     grad_value = (weights.transpose(-1, -2) @ upstream).sum(dim=2)

@@ -83,8 +83,8 @@ def buckets(tokens, device):
 
 
 def run(grad_y, query, key, value, table, output_weight, attended, lse):
-    rows = attended.transpose(1, 2).flatten(2)
-    grad_output_weight = grad_y.flatten(0, 1).T @ rows.flatten(0, 1)
+    joined = attended.transpose(1, 2).flatten(2)
+    grad_output_weight = grad_y.flatten(0, 1).T @ joined.flatten(0, 1)
     upstream = (grad_y @ output_weight).unflatten(-1, (query.shape[1], -1)).transpose(1, 2)
     weights = torch.exp(biased_logits(query, key, table) - lse[..., None])
     grad_value = weights.transpose(-1, -2) @ upstream

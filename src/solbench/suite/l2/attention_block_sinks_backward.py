@@ -94,8 +94,8 @@ def masked_logits(query, key, window):
 
 def run(grad_y, query, key, value, sinks, output_weight, window, attended, lse):
     num_kv_heads, head_dim = key.shape[1], key.shape[-1]
-    rows = attended.transpose(1, 2).flatten(2)
-    grad_output_weight = grad_y.flatten(0, 1).T @ rows.flatten(0, 1)
+    joined = attended.transpose(1, 2).flatten(2)
+    grad_output_weight = grad_y.flatten(0, 1).T @ joined.flatten(0, 1)
     grad_output_bias = grad_y.to(torch.float32).sum(dim=(0, 1)).to(grad_y.dtype)
     heads = (grad_y @ output_weight).unflatten(-1, (num_kv_heads, -1, head_dim))
     upstream = heads.movedim(1, 3).to(torch.float32)  # [batch, kv_heads, group, seq_len, head_dim]
