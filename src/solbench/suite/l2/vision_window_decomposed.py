@@ -8,9 +8,9 @@ cut off again.
 from solbench.suite import Model, Problem, activation, draw, rows, scalar, var, weight
 
 PROBLEM = Problem(
-    name="attention_block_decomposed_fp32_h1280_w14",
+    name="vision_window_decomposed_fp32_h1280_w14",
     tier="L2",
-    family="attention_block",
+    family="vision_block",
     models=(
         Model(
             "facebook/sam-vit-huge",
