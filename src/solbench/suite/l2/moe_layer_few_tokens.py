@@ -1,11 +1,13 @@
 """A fine-grained mixture of experts while decoding: a few tokens, each with ten experts of 512 of its own.
 
 With so few tokens nearly every choice reads another expert, so the layer is written by token: its experts'
-matrices are gathered. A sigmoid of the token opens the shared expert.
+matrices are gathered. The router has spoken: choices and weights come in. A sigmoid of the token opens the
+shared expert.
 """
 
-from solbench.suite import Model, Problem, activation, draw, rows, scalar, var, weight
+from solbench.suite import Model, Problem, activation, draw, rows, var, weight
 
+ROUTING = draw.routing(tokens="num_tokens", experts="experts", top_k="top_k")
 PROBLEM = Problem(
     name="moe_layer_few_tokens_bf16_h2048_e512_k10",
     tier="L2",
@@ -22,13 +24,13 @@ PROBLEM = Problem(
     },
     inputs={
         "x": activation("bfloat16[num_tokens, hidden]", draw.normal()),
-        "scores": activation("float32[num_tokens, experts]", draw.router_logits()),
+        "indices": activation("int32[num_tokens, top_k]", ROUTING["indices"]),
+        "shares": activation("float32[num_tokens, top_k]", ROUTING["weights"]),
         "gate_up": weight("bfloat16[experts, two_inner, hidden]", draw.weight_matrix()),
         "down": weight("bfloat16[experts, hidden, inner]", draw.weight_matrix()),
         "shared_gate_up": weight("bfloat16[two_inner, hidden]", draw.weight_matrix()),
         "shared_down": weight("bfloat16[hidden, inner]", draw.weight_matrix()),
         "opening": weight("bfloat16[1, hidden]", draw.weight_matrix()),
-        "top_k": scalar("int32", "top_k"),
     },
     outputs={"y": "bfloat16[num_tokens, hidden]"},
     workloads=rows(
@@ -40,11 +42,10 @@ PROBLEM = Problem(
 import torch
 
 
-def run(x, scores, gate_up, down, shared_gate_up, shared_down, opening, top_k):
-    best = torch.softmax(scores, dim=-1).topk(top_k, dim=-1)
-    shares = best.values / best.values.sum(dim=-1, keepdim=True)
-    products = torch.einsum("th,tkoh->tko", x, gate_up[best.indices])
-    results = torch.einsum("tki,tkhi->tkh", activate(products), down[best.indices])
+def run(x, indices, shares, gate_up, down, shared_gate_up, shared_down, opening):
+    chosen = indices.long()
+    products = torch.einsum("th,tkoh->tko", x, gate_up[chosen])
+    results = torch.einsum("tki,tkhi->tkh", activate(products), down[chosen])
     routed = (results.to(torch.float32) * shares[..., None]).sum(dim=1)
     shared = activate(x @ shared_gate_up.T) @ shared_down.T
     return (routed + torch.sigmoid((x @ opening.T).to(torch.float32)) * shared).to(x.dtype)
