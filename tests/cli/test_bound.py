@@ -10,7 +10,8 @@ import pytest
 CONTRACT = {
     "problem", "workload", "hardware", "clock_mhz", "t_sol_ms", "t_attainable_ms", "t_floor_ms",
     "binding", "matrix_flops", "dram_read_bytes", "dram_write_bytes", "complete", "unknown_ops",
-    "capture", "verified", "precision", "assumptions", "seconds",
+    "capture", "verified", "verified_nodes", "total_nodes", "unverified", "precision",
+    "assumptions", "seconds", "admission",
 }  # fmt: skip
 MODULE = """
 import torch

@@ -4,6 +4,13 @@ from solbench.bound._analyse import analyse
 from solbench.bound._batch import Found, bound_lines, bound_record, find_programs
 from solbench.bound._derive import derive_bound
 from solbench.bound._explain import PlainCount, formulas, plain_count
+from solbench.bound._node_check import NodeCheck
+from solbench.bound._precision_result import (
+    Admission,
+    PlaceAdmission,
+    PrecisionMode,
+    Trial,
+)
 from solbench.bound._price import Priced, price
 from solbench.bound._programs import (
     Program,
@@ -12,20 +19,26 @@ from solbench.bound._programs import (
     problem_program,
 )
 from solbench.bound._result import Bound, Demand, NodeCost, Removed, Term, Traffic
-from solbench.bound._verify import verify_graph
+from solbench.bound._verify import Verification, verify_graph
 from solbench.bound.capture import capture
 
 __all__ = [
+    "Admission",
     "Bound",
     "Demand",
     "Found",
+    "NodeCheck",
     "NodeCost",
+    "PlaceAdmission",
     "PlainCount",
+    "PrecisionMode",
     "Priced",
     "Program",
     "Removed",
     "Term",
     "Traffic",
+    "Trial",
+    "Verification",
     "analyse",
     "bound_lines",
     "bound_record",

@@ -15,6 +15,7 @@ from typing import Any
 
 from solbench.bound._batch_pool import run_tasks
 from solbench.bound._batch_task import Task
+from solbench.bound._precision_result import PrecisionMode, admission_record
 from solbench.bound._result import Bound
 from solbench.errors import InputError, SolBenchError
 from solbench.hardware import load_hardware
@@ -26,7 +27,8 @@ DEFAULT_MEMORY_BYTES = 8 << 30
 _RECORD_FIELDS = (
     "problem", "workload", "hardware", "clock_mhz", "t_sol_ms", "t_attainable_ms", "t_floor_ms",
     "binding", "matrix_flops", "dram_read_bytes", "dram_write_bytes", "complete", "unknown_ops",
-    "capture", "verified", "precision", "assumptions", "seconds", "error",
+    "capture", "verified", "verified_nodes", "total_nodes", "unverified", "precision",
+    "assumptions", "seconds", "error", "admission",
 )  # fmt: skip
 
 
@@ -95,6 +97,7 @@ def bound_lines(
     jobs: int | None = None,
     clock_mhz: float | None = None,
     verify: bool = False,
+    precision: PrecisionMode = "auto",
     out: Path | None = None,
     blob_roots: Sequence[Path | str] = (),
     timeout_s: float = DEFAULT_TIMEOUT_S,
@@ -103,7 +106,8 @@ def bound_lines(
     """One bound per workload of every program, in the order of ``paths``; without its ``demand``.
 
     ``jobs`` child processes work at a time (default: one a core). What ``out``, a JSONL file of
-    earlier records, already has for this device and clock is skipped. A program that fails, in whatever
+    earlier records, already has for this device and clock is skipped. ``precision``: as for
+    ``derive_bound``. A program that fails, in whatever
     way, or takes longer than ``timeout_s``, gives a bound with ``error`` set. ``blob_roots``: as for
     ``load_problem``.
 
@@ -121,7 +125,7 @@ def bound_lines(
     tasks = [
         task
         for found in programs
-        for task in _tasks(found, hardware, clock, verify, roots)
+        for task in _tasks(found, hardware, clock, verify, roots, precision)
         if (task.problem, task.workload or "") not in done
     ]
     count = max(1, min(jobs or os.cpu_count() or 1, len(tasks)))
@@ -129,20 +133,27 @@ def bound_lines(
 
 
 def _tasks(
-    found: Found, hardware: str, clock_mhz: float, verify: bool, blob_roots: tuple[str, ...]
+    found: Found,
+    hardware: str,
+    clock_mhz: float,
+    verify: bool,
+    blob_roots: tuple[str, ...],
+    precision: PrecisionMode,
 ) -> Iterator[Task]:
     path = str(found.path)
     if found.kind == "module":
-        yield Task(path, None, path, hardware, clock_mhz, verify, blob_roots)
+        yield Task(path, None, path, hardware, clock_mhz, verify, blob_roots, precision)
         return
     try:
         problem = load_problem(found.path, blob_roots)
     except SolBenchError:
         # The child meets the same error and reports it as any other.
-        yield Task(path, None, path, hardware, clock_mhz, verify, blob_roots)
+        yield Task(path, None, path, hardware, clock_mhz, verify, blob_roots, precision)
         return
     for workload in problem.workloads:
-        yield Task(problem.name, workload.uuid, path, hardware, clock_mhz, verify, blob_roots)
+        yield Task(
+            problem.name, workload.uuid, path, hardware, clock_mhz, verify, blob_roots, precision
+        )
 
 
 def _already_in(out: Path | None, hardware: str, clock_mhz: float) -> set[tuple[str, str]]:
@@ -166,6 +177,7 @@ def _already_in(out: Path | None, hardware: str, clock_mhz: float) -> set[tuple[
 def bound_record(bound: Bound) -> dict[str, Any]:
     """A bound as one line of JSON shows it: these keys are a contract."""
     record = {name: getattr(bound, name) for name in _RECORD_FIELDS}
-    for name in ("unknown_ops", "assumptions"):
+    record["admission"] = None if bound.admission is None else admission_record(bound.admission)
+    for name in ("unknown_ops", "assumptions", "unverified"):
         record[name] = list(record[name])
     return record

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from solbench.bound._precision_result import PrecisionMode
 from solbench.bound._result import Bound
 
 READY = "ready"
@@ -24,6 +25,7 @@ class Task:
     verify: bool
     blob_roots: tuple[str, ...] = ()
     """Further folders of safetensors files."""
+    precision: PrecisionMode = "auto"
 
     def failed(self, error: str, seconds: float) -> Bound:
         """The bound that could not be derived."""

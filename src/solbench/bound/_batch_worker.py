@@ -72,6 +72,7 @@ def _bounds(task: Task) -> tuple[Bound, ...]:
             workload=task.workload,
             clock_mhz=task.clock_mhz,
             verify=task.verify,
+            precision=task.precision,
         )
     program = module_program(task.path)
     return derive_bound(program, task.hardware, clock_mhz=task.clock_mhz, verify=task.verify)

@@ -19,8 +19,8 @@ from solbench.bound._precision_result import Trial
 from solbench.bound.graph import Graph
 from solbench.spec import Problem, Workload, definition_digest, workload_digest
 
-VERSION = 1
-"""Of the rounding, the sites and the instances: raised when one of them changes."""
+_SOURCES = ("formats", "gates", "instance", "sites", "trials")
+"""Modules of which a change may change what a trial finds."""
 
 
 @dataclass(slots=True)
@@ -42,10 +42,17 @@ def graph_shape(graph: Graph) -> str:
 
 def key_of(problem: Problem, workload: Workload, gate: Gate) -> str:
     """Identity of a small workload under a gate."""
-    made_by = (VERSION, torch.__version__)
+    made_by = (_code(), torch.__version__)
     roots = (str(root) for root in problem.blob_roots)
     digests = (definition_digest(problem.definition), workload_digest(workload))
     return _digest([*made_by, *digests, repr(gate), *roots])
+
+
+@lru_cache(maxsize=1)
+def _code() -> str:
+    folder = Path(__file__).parent
+    texts = [(folder / f"_precision_{name}.py").read_bytes() for name in _SOURCES]
+    return hashlib.sha256(b"".join(texts)).hexdigest()
 
 
 def _digest(parts: Sequence[object]) -> str:

@@ -18,6 +18,8 @@ LARGEST_ELEMENTS = 1 << 19
 """Of all inputs and outputs together: 4 MiB in float64."""
 LEAST_SIZE = 16
 """No axis but a batch is made smaller than this."""
+LONG_SIZE = 128
+"""Sequences, rows and columns go down to this first."""
 _UUID = "precision-test"
 """Of every small workload, so that workloads which shrink to the same sizes are one."""
 
@@ -62,14 +64,35 @@ def instances(problem: Problem, workload: Workload) -> Iterator[Instance]:
 
 
 def _smaller(problem: Problem, sizes: dict[str, int]) -> dict[str, int] | None:
-    """The first axis of the order that can be, made smaller; ``None`` if none can."""
+    """The first axis that can be, made smaller; ``None`` if none can.
+
+    In turn: ``var`` axes down to a length at which sums are still long, constants that outputs have (heads,
+    columns), then the rest.
+    """
+    axes = problem.definition.axes
     order = [name for name in _shrink_order(problem) if name in sizes]
-    order.sort(key=lambda name: isinstance(problem.definition.axes[name], ConstAxis))
-    for name in order:
-        found = _capped(problem, name, sizes)
-        if found is not None:
-            return found
+    variable = [name for name in order if isinstance(axes[name], VarAxis)]
+    constant = [name for name in order if name not in variable]
+    shown = {n for tensor in problem.definition.outputs.values() for n in tensor.shape or ()}
+    stages = (
+        (variable, LONG_SIZE),
+        ([name for name in constant if name in shown], LONG_SIZE),
+        ([name for name in constant if name in shown], LEAST_SIZE),
+        (variable, LEAST_SIZE),
+        (constant, LEAST_SIZE),
+    )
+    for names, least in stages:
+        for name in names:
+            found = _capped(problem, name, sizes, 1 if _is_batch(problem, name) else least)
+            if found is not None:
+                return found
     return None
+
+
+def _is_batch(problem: Problem, name: str) -> bool:
+    """Whether it is the first of four dimensions or more in every output: it only repeats the work."""
+    shapes = [t.shape or () for t in problem.definition.outputs.values()]
+    return all(len(s) > 3 and s[0] == name for s in shapes)
 
 
 def _shrink_order(problem: Problem) -> list[str]:
@@ -77,33 +100,22 @@ def _shrink_order(problem: Problem) -> list[str]:
     shapes = [t.shape or () for t in problem.definition.outputs.values()]
     depth = max((len(s) for s in shapes), default=0)
     leading = [s[d] for d in range(depth) for s in shapes if d < len(s)]
-    return list(
-        dict.fromkeys(
-            n for n in (*leading, *problem.definition.axes) if n in problem.definition.axes
-        )
-    )
+    return list(dict.fromkeys((*leading, *problem.definition.axes)))
 
 
-def _capped(problem: Problem, name: str, sizes: dict[str, int]) -> dict[str, int] | None:
+def _capped(
+    problem: Problem, name: str, sizes: dict[str, int], least: int
+) -> dict[str, int] | None:
     """One axis smaller: a constant halved, a ``var`` axis to a power of two, so that many workloads meet."""
     size = sizes[name]
-    if isinstance(problem.definition.axes.get(name), VarAxis):
+    if isinstance(problem.definition.axes[name], VarAxis):
         smaller = 1 << (size - 1).bit_length() - 1 if size > 1 else 1
-    elif isinstance(problem.definition.axes.get(name), ConstAxis) and size % 2 == 0:
-        smaller = size // 2
     else:
-        return None
-    if smaller < _least(problem, name):
+        smaller = size // 2 if size % 2 == 0 else size
+    if not least <= smaller < size:
         return None
     changed = {**sizes, name: smaller}
     return changed if _lawful(problem, changed) else None
-
-
-def _least(problem: Problem, name: str) -> int:
-    """1 for a batch (the first of three dimensions or more), which only repeats; else ``LEAST_SIZE``."""
-    shapes = [t.shape or () for t in problem.definition.outputs.values()]
-    batch = all(len(s) > 2 and s[0] == name for s in shapes)
-    return 1 if batch else LEAST_SIZE
 
 
 def _lawful(problem: Problem, sizes: dict[str, int]) -> bool:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import asdict, dataclass
+from math import isinf
+from typing import Any, Literal
 
 PrecisionMode = Literal["declared", "admitted", "auto"]
 """``declared``: never try lower classes; ``auto``: try them, and price as declared what cannot be decided;
@@ -58,3 +59,23 @@ class Admission:
     together: bool | None = None
     """Whether all admitted kinds pass in one run. If not, the bound is sound but some kernel would have to
     choose: each place was priced as if it alone were lowered."""
+
+
+def admission_record(admission: Admission) -> dict[str, Any]:
+    """The evidence as a record of a bound shows it; an error without a limit is ``null``."""
+    places = [
+        {
+            **asdict(place),
+            "calls": list(place.calls),
+            "trials": [_trial_record(trial) for trial in place.trials],
+        }
+        for place in admission.places
+    ]
+    return {**asdict(admission), "places": places}
+
+
+def _trial_record(trial: Trial) -> dict[str, Any]:
+    record = asdict(trial)
+    if isinf(trial.error_over_tolerance):
+        record["error_over_tolerance"] = None
+    return record

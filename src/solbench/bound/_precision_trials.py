@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from math import isfinite, log2
 
 import torch
 
@@ -22,10 +22,9 @@ from solbench.spec import Problem, Workload
 SEEDS = (0, 1, 2)
 CLEARLY_OFF = 1.5
 """Above this error over tolerance one draw is enough; below it all draws are judged."""
-LARGEST_REPLAY = 1 << 24
-"""Elements of all values of an instance together: 128 MiB in float64."""
+LARGEST_REPLAY = 1 << 25
+"""Elements of all values of an instance together: 256 MiB in float64 if all lived at once."""
 MOST_FLOPS = 1 << 29
-MOST_INSTANCES = 24
 MOST_FAILURES = 3
 
 Tensors = dict[str, torch.Tensor]
@@ -142,13 +141,18 @@ def prepare_trials(problem: Problem, workload: Workload, gate: Gate) -> Trials:
     """
     reasons: list[str] = []
     try:
-        for number, instance in enumerate(instances(problem, workload)):
-            if number == MOST_INSTANCES or len(reasons) == MOST_FAILURES:
+        skipped = 0
+        for instance in instances(problem, workload):
+            if len(reasons) == MOST_FAILURES:
                 break
+            if skipped:
+                skipped -= 1
+                continue
             try:
                 trials = _ready(instance, gate)
-                if trials is not None:
+                if isinstance(trials, Trials):
                     return trials
+                skipped = int(log2(trials))  # the next one has at best half of it
             except CannotTry as error:
                 reasons.append(str(error))
             except Exception as error:  # noqa: BLE001 - it executes the problem's own program
@@ -158,18 +162,19 @@ def prepare_trials(problem: Problem, workload: Workload, gate: Gate) -> Trials:
     raise CannotTry("; ".join(dict.fromkeys(reasons)) or "its intermediates are too large")
 
 
-def _ready(instance: Instance, gate: Gate) -> Trials | None:
-    """Ready to be tried; ``None`` if a smaller instance is needed."""
+def _ready(instance: Instance, gate: Gate) -> Trials | float:
+    """Ready to be tried; or how many times too large the instance is."""
     graph, _ = capture(instance.program)
     elements = sum(v.numel for v in graph.values.values())
-    if elements > LARGEST_REPLAY or flops(graph) > MOST_FLOPS:
-        return None
+    excess = max(elements / LARGEST_REPLAY, flops(graph) / MOST_FLOPS)
+    if excess > 1:
+        return excess
     names = frozenset(instance.problem.definition.outputs)
     trials = Trials(instance, graph, gate, names)
     draw = trials.draw(SEEDS[0])
     if not draw.references:
         raise CannotTry("it returns no tensor")
     own = gate.excess(draw.references, draw.references, draw.oracle)
-    if not math.isfinite(own) or own > 1:
+    if not isfinite(own) or own > 1:
         raise CannotTry("the reference itself does not pass its gate on small sizes")
     return trials

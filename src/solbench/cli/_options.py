@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -45,6 +46,25 @@ Blobs = Annotated[
         exists=True,
         file_okay=False,
         help="Folder in which safetensors inputs are looked up too. May be repeated.",
+    ),
+]
+
+
+class PrecisionChoice(StrEnum):
+    """How products are priced."""
+
+    AUTO = "auto"
+    ADMITTED = "admitted"
+    DECLARED = "declared"
+
+
+Precision = Annotated[
+    PrecisionChoice,
+    typer.Option(
+        "--precision",
+        metavar="auto|admitted|declared",
+        help="auto: at the fastest class that the problem's gate lets through; admitted: the same, "
+        "and no bound where that cannot be tried; declared: at the operands' own class.",
     ),
 ]
 

@@ -10,7 +10,15 @@ import typer
 
 from solbench.cli import _console
 from solbench.cli._app import app
-from solbench.cli._options import Blobs, Clock, Hardware, Json, OutFile
+from solbench.cli._options import (
+    Blobs,
+    Clock,
+    Hardware,
+    Json,
+    OutFile,
+    Precision,
+    PrecisionChoice,
+)
 from solbench.errors import InputError
 
 if TYPE_CHECKING:
@@ -33,6 +41,7 @@ def bound_command(
         bool,
         typer.Option("--verify", help="Replay each graph in float64 against its reference."),
     ] = False,
+    precision: Precision = PrecisionChoice.AUTO,
     jobs: Annotated[
         int | None,
         typer.Option("--jobs", metavar="N", min=1, help="Processes; default: one a core."),
@@ -71,6 +80,7 @@ def bound_command(
             jobs=jobs,
             clock_mhz=clock_mhz,
             verify=verify,
+            precision=precision.value,
             out=out if resume else None,
             blob_roots=blobs or (),
         )

@@ -132,7 +132,7 @@ def test_a_record_has_the_keys_of_the_contract(bounds: list[Bound]) -> None:
     assert list(record) == [
         "problem", "workload", "hardware", "clock_mhz", "t_sol_ms", "t_attainable_ms",
         "t_floor_ms", "binding", "matrix_flops", "dram_read_bytes", "dram_write_bytes",
-        "complete", "unknown_ops", "capture", "verified", "precision", "assumptions", "seconds",
-        "error",
+        "complete", "unknown_ops", "capture", "verified", "verified_nodes", "total_nodes",
+        "unverified", "precision", "assumptions", "seconds", "error", "admission",
     ]  # fmt: skip
     assert json.loads(json.dumps(record, allow_nan=False)) == record

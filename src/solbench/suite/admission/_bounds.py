@@ -64,7 +64,9 @@ def _small_and_middle(problem: Problem) -> tuple[Workload, Workload]:
 
 
 def _bound(problem: Problem, workload: Workload, *, verify: bool = False) -> Bound:
-    return derive_bound(problem, HARDWARE, workload=workload.uuid, verify=verify)[0]
+    return derive_bound(
+        problem, HARDWARE, workload=workload.uuid, verify=verify, precision="declared"
+    )[0]
 
 
 def _complaint(bound: Bound) -> str:
