@@ -17,6 +17,7 @@ from solbench.judge._device import Passage
 from solbench.judge._device_cpu import CpuArena
 from solbench.judge._layouts import plan_layout
 from solbench.judge._sampling import PerRun
+from solbench.judge._statistics import BUDGETS
 from solbench.spec import Definition as SpecDefinition
 from solbench.spec import Problem, Workload, make_problem
 
@@ -89,7 +90,10 @@ class FakeDevice:
     name = "cpu"
     clock = "host"
     verified = True
+    hot = False
+    interleaves = True
     sampling = PerRun()
+    budgets = BUDGETS
     buffer_multiple = mmap.PAGESIZE
     max_slots = 16
     slot_budget_bytes = 32 << 20
@@ -115,6 +119,9 @@ class FakeDevice:
         return RecordingArena(self.events, layout, sharing)
 
     def settle(self, worker: Any) -> None: ...
+
+    def most_calls(self, worker: Any, arena: Any, run: Any, timeout_s: float) -> int:
+        return run.count
 
     def hold(self, worker: Any, arena: Any, run: Any, timeout_s: float) -> Reply:
         self.events.append("hold")

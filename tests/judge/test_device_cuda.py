@@ -1,16 +1,23 @@
-"""The drain clock's order of steps, on a fake worker; arenas and streams need a GPU."""
+"""The drain clock's order of steps, on a fake worker, a fake watch and buffers on the host."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
+import torch
 
 from solbench.jail import Command, Reply
+from solbench.jail.protocol import Layout, TensorField
+from solbench.judge._arena_cuda import CudaArena
 from solbench.judge._device import Run
-from solbench.judge._device_cuda import CudaArena, CudaDevice
+from solbench.judge._device_cuda import CudaDevice
+from solbench.judge._watch import LIMIT_NS, Watched
 
 RUN = Run(layout=0, first=0, count=4)
+QUIET = Watched(duration_ns=300_000, longest_gap_ns=1100, gaps=0, gaps_ns=0, cycles=594_000)
+DISTURBED = Watched(4_500_000, 2_400_000, 1, 2_400_000, 4_000_000)
+CUT = Watched(LIMIT_NS + 1, 1100, 0, 0, 100_000_000)
 
 
 class QueueWorker:
@@ -18,12 +25,20 @@ class QueueWorker:
 
     pid = 4711
 
-    def __init__(self, events: list[Any], queues: bool) -> None:
+    def __init__(self, events: list[Any], queues: bool = True) -> None:
         self.events = events
         self.queues = queues
+        self.claimed = [0] * 256
+        self.fills = 256
+        """Calls that the launch queue takes."""
+        self.at_finish: Any = lambda: None
 
     def command(self, command: Command, *, layout: int = 0, first: int = 0, count: int = 1) -> int:
         self.events.append(command)
+        if command == Command.QUEUE:
+            self.queues = self.queues and count <= self.fills
+            for call in range(min(count, self.fills)):
+                self.claimed[call] = 1000
         return len(self.events)
 
     def release(self, sequence: int) -> None:
@@ -32,9 +47,90 @@ class QueueWorker:
     def answers(self, sequence: int, timeout_s: float) -> bool:
         return self.queues
 
+    def claims(self, count: int) -> list[int]:
+        return self.claimed[:count]
+
+    def forget_claims(self, count: int) -> None:
+        self.claimed = [0] * 256
+
     def wait(self, sequence: int, timeout_s: float) -> Reply:
         self.events.append("wait")
         return Reply("done", seen_ns=10**18)
+
+    def finished(self, sequence: int, timeout_s: float) -> Reply:
+        self.events.append("finished")
+        self.at_finish()
+        return Reply("done", seen_ns=10**18)
+
+    def freeze(self) -> None:
+        self.events.append("freeze")
+
+    def thaw(self) -> None:
+        self.events.append("thaw")
+
+
+class FakeWatch:
+    """Sees what it is told to, in order, and then nothing."""
+
+    def __init__(self, events: list[Any]) -> None:
+        self.events = events
+        self.sees: list[Watched] = []
+
+    def start(self) -> None:
+        self.events.append("watch")
+
+    def stop(self) -> None:
+        self.events.append("end of watch")
+
+    def wait(self) -> Watched:
+        return self.sees.pop(0) if self.sees else QUIET
+
+
+class HostDevice(CudaDevice):
+    """Without its kernels."""
+
+    def __init__(self, events: list[Any]) -> None:
+        self.events = events
+        self.hot = False
+        self._device = torch.device("cpu")
+        self._watch = FakeWatch(events)  # type: ignore[assignment]
+        self._watched = None
+        self._monitor = None
+        self._synchronising = set()
+        self._queued = {}
+        self._finished = {}
+        self._evidence = {}
+        self._shared = {}
+
+    def _enqueue_flush(self) -> None:
+        self.events.append("flush")
+
+    def _finish_own_work(self) -> None: ...
+
+
+class HostArena(CudaArena):
+    """Its blocks are on the host."""
+
+    def __init__(self, events: list[Any]) -> None:
+        self.events = events
+        self.blocks: list[torch.Tensor] = []
+        x = TensorField("x", (16,), "float32", 0, 64)
+        w = TensorField("w", (16,), "float32", 64, 64)
+        y = TensorField("y", (16,), "float32", 64, 64)
+        z = TensorField("z", (16,), "float32", 192, 64)
+        layout = Layout((x, w), (y, z), 4096, 4096, slots=4)
+        super().__init__(layout, torch.device("cpu"))
+
+    def _allocate(self, nbytes: int) -> int:
+        self.blocks.append(torch.zeros(nbytes, dtype=torch.uint8))
+        return len(self.blocks) - 1
+
+    def _slots(self, address: int, slot_bytes: int) -> torch.Tensor:
+        return self.blocks[address].view(self.layout.slots, slot_bytes)
+
+    def deliver(self, slots: range) -> None:
+        self.events.append("deliver")
+        super().deliver(slots)
 
 
 @pytest.fixture
@@ -43,43 +139,170 @@ def events() -> list[Any]:
 
 
 @pytest.fixture
-def device() -> CudaDevice:
-    device = object.__new__(CudaDevice)
-    device._synchronising = set()
-    device._monitor = None
-    device._queued = {}
-    return device
+def device(events) -> HostDevice:
+    return HostDevice(events)
 
 
 @pytest.fixture
-def arena() -> CudaArena:
-    return object.__new__(CudaArena)
+def arena(events) -> HostArena:
+    return HostArena(events)
 
 
-def test_a_queued_run_starts_when_its_own_command_is_released(device, arena, events) -> None:
-    worker = QueueWorker(events, queues=True)
+def inputs(value: float) -> dict[str, torch.Tensor]:
+    return {"x": torch.full((16,), value), "w": torch.full((16,), -value)}
+
+
+def released(device, arena, worker):
     assert device.hold(worker, arena, RUN, 1.0).ok
-    assert events == [Command.QUEUE, "wait"]  # held: nothing has released it
-    assert device.release(worker, arena, RUN, 1.0).reply.ok
-    assert events[2:] == [Command.SYNCHRONISE, ("released", 1), "wait"]
-    assert device.notes(worker) == {}
+    return device.release(worker, arena, RUN, 1.0)
 
 
-def test_a_worker_that_cannot_queue_is_let_go_and_then_run_singly(device, arena, events) -> None:
-    worker = QueueWorker(events, queues=False)
-    assert device.hold(worker, arena, RUN, 1.0).ok
-    assert events == [Command.QUEUE, ("released", 1), "wait"]
-    assert "synchronises" in device.notes(worker)
-    events.clear()
-    # From now on nothing is queued: the release itself starts the calls.
-    assert device.hold(worker, arena, RUN, 1.0).ok
-    assert events == []
-    device.release(worker, arena, RUN, 1.0)
-    assert events == [Command.RUN, "wait"]
+class TestOrder:
+    def test_inputs_arrive_under_watch_and_the_release_follows_its_end(
+        self, device, arena, events
+    ) -> None:
+        worker = QueueWorker(events)
+        assert device.hold(worker, arena, RUN, 1.0).ok
+        assert events == [Command.QUEUE, "wait"]  # held: nothing has released it
+        assert device.release(worker, arena, RUN, 1.0).reply.ok
+        assert events[2:] == [
+            "watch",
+            "deliver",
+            "flush",
+            "end of watch",
+            ("released", 1),
+            "finished",
+            Command.SYNCHRONISE,
+            "wait",
+        ]
+        assert device.notes(worker) == {}
+
+    def test_filling_alone_gives_the_worker_nothing(self, arena) -> None:
+        arena.fill(2, inputs(1.0))
+        assert not arena.blocks[0].any()
+        arena.deliver(range(2, 3))
+        assert arena._inputs[2].view(torch.float32).tolist() == [1.0] * 16 + [-1.0] * 16
+
+    def test_hot_caches_are_left_alone(self, device, arena, events) -> None:
+        device.hot = True
+        released(device, arena, QueueWorker(events))
+        assert "flush" not in events
+
+    def test_a_worker_that_cannot_queue_is_let_go_and_then_run_singly(
+        self, device, arena, events
+    ) -> None:
+        worker = QueueWorker(events, queues=False)
+        assert device.hold(worker, arena, RUN, 1.0).ok
+        assert events == [Command.QUEUE, ("released", 1), "wait"]
+        assert "synchronises" in device.notes(worker)
+        events.clear()
+        # From now on nothing is queued: the release itself starts the calls.
+        assert device.hold(worker, arena, RUN, 1.0).ok
+        assert events == []
+        device.release(worker, arena, RUN, 1.0)
+        assert events[4:6] == [Command.RUN, "wait"]
+
+    def test_a_new_worker_under_an_old_number_may_queue_again(self, device, arena, events) -> None:
+        worker = QueueWorker(events, queues=False)
+        device.hold(worker, arena, RUN, 1.0)
+        device.settle(worker)
+        assert device.notes(worker) == {}
 
 
-def test_a_new_worker_under_an_old_number_may_queue_again(device, arena, events) -> None:
-    worker = QueueWorker(events, queues=False)
-    device.hold(worker, arena, RUN, 1.0)
-    device.settle(worker)
-    assert device.notes(worker) == {}
+class TestQueue:
+    def test_what_fits_is_held_at_once(self, device, arena, events) -> None:
+        worker = QueueWorker(events)
+        assert device.most_calls(worker, arena, RUN, 1.0) == 4
+        assert events[-2:] == [Command.SYNCHRONISE, "wait"]  # it is over before anything else
+
+    def test_a_full_queue_is_not_taken_for_a_call_that_synchronises(
+        self, device, arena, events
+    ) -> None:
+        worker = QueueWorker(events)
+        worker.fills = 20
+        assert device.most_calls(worker, arena, Run(0, 0, 48), 1.0) == 15
+        assert device.notes(worker) == {}
+
+    def test_a_first_call_that_never_returns_synchronises(self, device, arena, events) -> None:
+        worker = QueueWorker(events)
+        worker.fills = 0
+        assert device.most_calls(worker, arena, Run(0, 0, 48), 1.0) == 48
+        assert "synchronises" in device.notes(worker)
+
+
+class TestWatch:
+    def test_work_of_the_worker_before_its_release_is_evidence(self, device, arena, events) -> None:
+        worker = QueueWorker(events)
+        device._watch.sees = [DISTURBED] * 3  # and then, with the worker stopped, nothing
+        passage = released(device, arena, worker)
+        assert passage.lost_share == 0.0
+        assert "2400 us" in device.ran_while_held(worker)
+        assert events[-2] == "freeze" or "freeze" in events
+        assert device.ran_while_held(worker) == ""
+
+    def test_one_disturbance_is_repeated_and_not_held_against_it(
+        self, device, arena, events
+    ) -> None:
+        worker = QueueWorker(events)
+        device._watch.sees = [DISTURBED, CUT]
+        released(device, arena, worker)
+        assert events.count("deliver") == 3
+        assert device.ran_while_held(worker) == ""
+
+    def test_other_processes_are_not_blamed_on_the_worker(self, device, arena, events) -> None:
+        worker = QueueWorker(events)
+        device._watch.sees = [DISTURBED] * 4  # also while the worker is stopped
+        assert released(device, arena, worker).lost_share == 1.0
+        assert device.ran_while_held(worker) == ""
+        assert "other processes" in device.notes(worker)["shared_device"]
+
+    def test_the_clock_of_the_multiprocessor_follows_from_its_cycles(self) -> None:
+        assert QUIET.sm_clock_mhz == pytest.approx(1980.0)
+        assert QUIET.evidence() == ""
+
+
+class TestOutputs:
+    def test_written_before_the_release(self, device, arena, events) -> None:
+        worker = QueueWorker(events)
+        deliver = arena.deliver
+
+        def copied_early(slots: range) -> None:
+            deliver(slots)
+            arena.blocks[1].fill_(7)  # a copy engine does not take turns
+
+        arena.deliver = copied_early
+        released(device, arena, worker)
+        assert "128 of 128" in device.ran_while_held(worker)
+        assert "before the release" not in device.ran_while_held(worker)
+
+    def test_changed_after_the_worker_had_said_it_was_done(self, device, arena, events) -> None:
+        worker = QueueWorker(events)
+        worker.at_finish = lambda: arena.blocks[1].fill_(1)
+        released(device, arena, worker)
+        arena.blocks[1].fill_(2)
+        assert "changed after the run had ended" in device.ran_while_held(worker)
+
+    def test_written_during_the_run_and_left_alone_is_fine(self, device, arena, events) -> None:
+        worker = QueueWorker(events)
+        worker.at_finish = lambda: arena.blocks[1].fill_(1)
+        released(device, arena, worker)
+        assert device.ran_while_held(worker) == ""
+
+    def test_only_bytes_of_outputs_are_looked_at(self, arena) -> None:
+        places = arena.positions(range(1, 3))
+        assert len(places) == 64
+        slots, inside = places // 4096, places % 4096
+        assert sorted(set(slots.tolist())) == [1, 2]
+        of_y, of_z = (inside >= 64) & (inside < 128), (inside >= 192) & (inside < 256)
+        assert bool((of_y | of_z).all())
+        assert bool(of_y.any()) and bool(of_z.any())
+
+
+class TestInputs:
+    def test_a_changed_byte_is_named(self, arena) -> None:
+        for slot in range(4):
+            arena.fill(slot, inputs(slot))
+        arena.deliver(range(4))
+        assert arena.changed_inputs(range(4), []) == ""
+        arena.blocks[0].view(4, 4096)[2, 70] = 1
+        assert arena.changed_inputs(range(1, 4), []) == "input w of call 1"

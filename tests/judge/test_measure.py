@@ -4,9 +4,10 @@ import pytest
 
 from solbench.jail import Limits, Reply
 from solbench.jail.protocol import Command
-from solbench.judge._floor import NO_FLOOR, TimerFloor, fit_floor
+from solbench.judge._floor import NO_FLOOR, TimerFloor
 from solbench.judge._measure import Bench, Measurement
 from solbench.judge._samples import Series
+from solbench.judge._sampling import PerRun
 from solbench.judge._seeds import SeedBook
 from solbench.judge._statistics import StopRule
 
@@ -85,7 +86,7 @@ def test_the_floor_is_subtracted_and_never_goes_below_zero(fakes):
 
 
 def test_the_floor_splits_into_a_part_per_run_and_a_part_per_call():
-    floor = fit_floor([0.030] * 9, [0.060] * 9, 16)
+    floor = PerRun().fit({1: [0.030] * 9, 16: [0.060] * 9})
     assert floor.call_ms == pytest.approx(0.002)
     assert floor.run_ms == pytest.approx(0.028)
     assert floor.share_ms(4) == pytest.approx(0.009)

@@ -1,3 +1,5 @@
+import pytest
+
 from solbench.judge._floor import NO_FLOOR, TimerFloor
 from solbench.judge._sampling import PerRun, Slope
 
@@ -13,7 +15,13 @@ def test_long_calls_are_run_singly():
 
 
 def test_a_slope_of_calls_too_short_to_see_fills_every_slot():
-    assert Slope().batch(0.0, 0.0, slots=128) == 64  # the longer run takes twice as many
+    assert Slope().batch(0.0, 0.0, slots=48) == 48
+
+
+def test_long_calls_make_short_runs_of_at_least_two():
+    assert Slope(least_ms=1.0).batch(0.3, 0.3, slots=48) == 4
+    assert Slope(least_ms=1.0).batch(50.0, 50.0, slots=48) == 2
+    assert Slope().lengths(2) == (1, 2)
 
 
 def test_the_floor_of_an_empty_run_is_subtracted_once_a_run():
@@ -27,10 +35,26 @@ def test_the_slope_is_free_of_any_cost_per_run():
         return 0.175 + 0.005 * calls  # release and acknowledgement, then 5 us a call
 
     slope = Slope()
-    lengths = slope.lengths(slope.batch(0.005, 0.005, slots=128))
-    assert lengths == (64, 128)
+    lengths = slope.lengths(slope.batch(0.005, 0.005, slots=48))
+    assert lengths == (1, 8, 48)
     runs = {calls: run_ms(calls) / calls for calls in lengths}
     assert abs(slope.latency_ms(runs, NO_FLOOR) - 0.005) < 1e-12
+
+
+def test_what_comes_first_in_a_run_is_not_in_the_slope():
+    cold_code = 0.009
+    runs = {calls: (0.15 + cold_code + 0.004 * calls) / calls for calls in (1, 8, 48)}
+    assert Slope().latency_ms(runs, NO_FLOOR) == pytest.approx(0.004)
+    # ... and stays in the time of a call alone
+    assert Slope().single_ms(runs, TimerFloor(run_ms=0.15, call_ms=0.002)) == pytest.approx(0.013)
+
+
+def test_the_cost_of_a_run_is_what_a_next_to_empty_call_leaves_beside_its_slope():
+    runs = {count: [0.148 + 0.002 * count] * 5 for count in (1, 8, 48)}
+    floor = Slope().fit(runs)
+    assert floor.call_ms == pytest.approx(0.002)
+    assert floor.run_ms == pytest.approx(0.148)
+    assert Slope().floor_ms(48, floor) == 0.0
 
 
 def test_a_slope_is_never_negative():

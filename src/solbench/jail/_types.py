@@ -92,6 +92,15 @@ class Worker(Protocol):
     def wait(self, sequence: int, timeout_s: float) -> Reply:
         """Spin until the worker answers, dies, outgrows its memory, or time is up. Drains the log meanwhile."""
 
+    def finished(self, sequence: int, timeout_s: float) -> Reply:
+        """CUDA: wait for the stream of a queued run to get past its last call."""
+
+    def claims(self, count: int) -> list[int]:
+        """The worker's own nanoseconds of the last ``count`` calls: advice only."""
+
+    def forget_claims(self, count: int) -> None:
+        """Set the next claims to 0."""
+
     def answers(self, sequence: int, timeout_s: float) -> bool:
         """Whether it answers in time. Unlike ``wait``, a worker that does not is left as it is."""
 

@@ -96,6 +96,13 @@ class JailedWorker:
 
         A worker that did not answer is killed: it cannot be given another command.
         """
+        return self._await(int(Field.DONE), sequence, timeout_s)
+
+    def finished(self, sequence: int, timeout_s: float) -> Reply:
+        """CUDA: like ``wait``, for the moment when the stream of a queued run gets past its last call."""
+        return self._await(int(Field.FINISHED), sequence, timeout_s)
+
+    def _await(self, field: int, sequence: int, timeout_s: float) -> Reply:
         if self._end is not None:
             return self._end
         fields, began = self._fields, time.perf_counter_ns()
@@ -103,11 +110,11 @@ class JailedWorker:
         next_look = began + _HOUSEKEEPING_NS
         while True:
             for _ in range(_SPIN_LOOKS):
-                if fields[8] == sequence:  # Field.DONE, spelled out: this is the timed path
-                    return self._answered(time.perf_counter_ns())
+                if fields[field] == sequence:  # the timed path
+                    return self._seen(field, time.perf_counter_ns())
             now = time.perf_counter_ns()
             if now >= next_look:
-                reply = self._housekeep(now, sequence)
+                reply = self._housekeep(now, field, sequence)
                 if reply is not None:
                     return reply
                 if now >= deadline:
@@ -150,11 +157,14 @@ class JailedWorker:
             return self._finish("died", "killed: it claimed to be sealed, and it is not")
         return Reply("done", Status.OK, seen_ns=seen_ns)
 
-    def _housekeep(self, now: int, sequence: int) -> Reply | None:
+    def _seen(self, field: int, seen_ns: int) -> Reply:
+        return self._answered(seen_ns) if field == Field.DONE else Reply("done", seen_ns=seen_ns)
+
+    def _housekeep(self, now: int, field: int, sequence: int) -> Reply | None:
         self._drain_log()
         if self._dead():
-            if self._fields[Field.DONE] == sequence:
-                return self._answered(now)
+            if self._fields[field] == sequence:
+                return self._seen(field, now)
             return self._finish("died", self._cause_of_death())
         return self._check_memory(now)
 
@@ -227,6 +237,11 @@ class JailedWorker:
     def thaw(self) -> None:
         """Let it go on. What it takes until the worker sees its page is part of the timer's floor."""
         self._signal(signal.SIGCONT)
+
+    def forget_claims(self, count: int) -> None:
+        """Set the next claims to 0, so that it shows how many calls have been made."""
+        for call in range(min(count, CLAIM_COUNT)):
+            self._fields[Field.CLAIMS + call] = 0
 
     def claims(self, count: int) -> list[int]:
         """The worker's own nanoseconds of the last ``count`` calls of a command: advice only."""

@@ -16,6 +16,7 @@ IPC_BLOCK_BYTES = 2 << 20
 
 _IPC_LAZY_ENABLE_PEER_ACCESS = 1
 _WAIT_VALUE_GEQ = 0
+_WRITE_VALUE_DEFAULT = 0
 _HOST_REGISTER_DEVICEMAP = 2
 
 
@@ -89,6 +90,40 @@ def stream_wait_value(stream: int, address: int, value: int) -> None:
         ctypes.c_uint64(address),
         ctypes.c_uint32(value),
         ctypes.c_uint(_WAIT_VALUE_GEQ),
+    )
+
+
+def stream_write_value(stream: int, address: int, value: int) -> None:
+    """Write the uint64 at ``address`` when ``stream`` gets here, after all that was enqueued before."""
+    _call(
+        "cuStreamWriteValue64_v2",
+        ctypes.c_void_p(stream),
+        ctypes.c_uint64(address),
+        ctypes.c_uint64(value),
+        ctypes.c_uint(_WRITE_VALUE_DEFAULT),
+    )
+
+
+def load_kernel(image: bytes, name: str) -> int:
+    """A kernel of a module (PTX ends with a zero byte); it stays loaded with the context."""
+    module, function = ctypes.c_void_p(), ctypes.c_void_p()
+    _call("cuModuleLoadData", ctypes.byref(module), ctypes.c_char_p(image))
+    _call("cuModuleGetFunction", ctypes.byref(function), module, ctypes.c_char_p(name.encode()))
+    return function.value or 0
+
+
+def launch(function: int, stream: int, *arguments: int) -> None:
+    """Launch one thread; every parameter of the kernel is an uint64."""
+    values = [ctypes.c_uint64(argument) for argument in arguments]
+    pointers = (ctypes.c_void_p * len(values))(*(ctypes.addressof(value) for value in values))
+    grid, block = (1, 1, 1), (1, 1, 1)
+    _call(
+        "cuLaunchKernel",
+        ctypes.c_void_p(function),
+        *(ctypes.c_uint(size) for size in (*grid, *block, 0)),
+        ctypes.c_void_p(stream),
+        pointers,
+        None,
     )
 
 

@@ -30,6 +30,8 @@ class Field(IntEnum):
     DONE = 8
     """Sequence number of the last finished command."""
     STATUS = 9
+    FINISHED = 10
+    """CUDA: the stream of a queued run writes the command's number here when it gets past the last call."""
     CLAIMS = 16
     """Ring of the worker's claimed nanoseconds per call: advice, never ranked."""
 

@@ -37,6 +37,7 @@ class CudaDevice:
         self._memory = [_Opened(memory) for memory in plan.device_memory]
         pinned = cuda_driver.register_host(page.address, PAGE_BYTES)
         self._release_address = pinned + 8 * Field.RELEASE
+        self._finished_address = pinned + 8 * Field.FINISHED
 
     def bind(self, entry: Entry) -> None:
         self._entry = entry
@@ -62,6 +63,7 @@ class CudaDevice:
         sequence = self._page.fields[Field.SEQUENCE]
         cuda_driver.stream_wait_value(self._stream(), self._release_address, sequence)
         self._enqueue(layout, first, count)
+        cuda_driver.stream_write_value(self._stream(), self._finished_address, sequence)
 
     def synchronise(self) -> None:
         """Until everything on the device is done, side streams too."""

@@ -49,6 +49,8 @@ class Outcome:
     """Of one call: the run's time, nothing subtracted, over its calls."""
     lost_share: float = 0.0
     """Above 0: the latency does not count."""
+    sampled_ms: float = 0.0
+    """The same by the judge's own look at the outputs; 0 where there is none."""
     gates: list[GateResult] = field(default_factory=list)
     precision: PrecisionAudit = field(default_factory=PrecisionAudit)
     failure: Failure | None = None
@@ -129,6 +131,7 @@ class Round:
         outcome.failure = _failure_of_passage(passage)
         outcome.lost_share = passage.lost_share
         outcome.latency_ms = passage.elapsed_ms / self.run.count
+        outcome.sampled_ms = passage.sampled_ms / self.run.count
 
     def _compare(
         self,

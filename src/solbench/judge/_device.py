@@ -20,6 +20,7 @@ from solbench.jail import DeviceMemory, Reply, SlotBuffers, Worker
 from solbench.jail.protocol import Layout
 from solbench.judge._layouts import ArgumentValue
 from solbench.judge._sampling import Sampling
+from solbench.judge._statistics import Budget
 
 Poison = Literal["zeros", "random"]
 
@@ -49,6 +50,9 @@ class Passage:
     where that is too little to matter. The outputs count, the time does not."""
     late_write: str = ""
     """Evidence that outputs were still changing after the worker said it was done."""
+    sampled_ms: float = 0.0
+    """When the judge had read its own sample of the outputs: a second, coarser clock that the worker cannot
+    write; 0 where there is none."""
 
 
 class Arena(Protocol):
@@ -89,6 +93,11 @@ class Device(Protocol):
     """Name of the clock that times a run: ``host``, ``drain``, ``event``."""
     verified: bool
     """The clock is the judge's own."""
+    hot: bool
+    """Caches are left as the delivery of the inputs leaves them. Recorded, never ranked."""
+    interleaves: bool
+    """The reference takes turns with the candidate on the same inputs. Where it does not, it is timed by
+    itself, with the candidate stopped, and a control shows drift."""
     buffer_multiple: int
     """Sizes of input and output buffers are multiples of it."""
     max_slots: int
@@ -102,6 +111,10 @@ class Device(Protocol):
     @property
     def sampling(self) -> Sampling:
         """How times of runs become the latency of a call."""
+
+    @property
+    def budgets(self) -> Mapping[str, Budget]:
+        """How long to measure, by mode: clocks differ in how many samples they need."""
 
     def title(self) -> str:
         """The device's name for the environment record."""
@@ -119,11 +132,14 @@ class Device(Protocol):
     def settle(self, worker: Worker) -> None:
         """Once, after sealing: pin the worker, or whatever steadies the clock."""
 
+    def most_calls(self, worker: Worker, arena: Arena, run: Run, timeout_s: float) -> int:
+        """How many calls of this run can be held at once; it may try, on what the slots hold."""
+
     def hold(self, worker: Worker, arena: Arena, run: Run, timeout_s: float) -> Reply:
         """Bring the worker to where only :meth:`release` lets it go on."""
 
     def flush(self) -> None:
-        """Leave caches cold and clean."""
+        """Leave caches cold and clean for the release that follows, or have that release do it."""
 
     def release(self, worker: Worker, arena: Arena, run: Run, timeout_s: float) -> Passage:
         """Let the held worker run, time it, and stop it again."""
@@ -141,15 +157,15 @@ class Device(Protocol):
     def close(self) -> None: ...
 
 
-def open_device(name: str) -> Device:
-    """The device of this name. Raises ``InputError`` for a name that is none, ``DeviceError``
-    for a device that is missing."""
+def open_device(name: str, *, hot: bool = False) -> Device:
+    """The device of this name; ``hot`` leaves its caches alone. Raises ``InputError`` for a name that is
+    none, ``DeviceError`` for a device that is missing."""
     if name == "cpu":
         from solbench.judge._device_cpu import CpuDevice
 
-        return CpuDevice()
+        return CpuDevice(hot=hot)
     if re.fullmatch(r"cuda(:\d+)?", name):
         from solbench.judge._device_cuda import CudaDevice
 
-        return CudaDevice(name if ":" in name else "cuda:0")
+        return CudaDevice(name if ":" in name else "cuda:0", hot=hot)
     raise InputError(f"unknown device '{name}'", remedy="Use cpu, or cuda:N.")

@@ -32,6 +32,7 @@ from solbench.judge._layouts import (
     tensor_view,
 )
 from solbench.judge._sampling import PerRun
+from solbench.judge._statistics import BUDGETS
 
 ByteArray: TypeAlias = "np.ndarray[tuple[int, ...], np.dtype[np.uint8]]"
 PositionArray: TypeAlias = "np.ndarray[tuple[int, ...], np.dtype[np.int64]]"
@@ -197,14 +198,17 @@ class CpuDevice:
     name = "cpu"
     clock = "host"
     verified = True
+    interleaves = True
     sampling = PerRun()
+    budgets = BUDGETS
     buffer_multiple = mmap.PAGESIZE
     max_slots = 16
     slot_budget_bytes = 8 << 20
     worker_base_bytes = 2 << 30
     oracle_device = "cpu"
 
-    def __init__(self) -> None:
+    def __init__(self, *, hot: bool = False) -> None:
+        self.hot = hot
         if platform.system() != "Linux":
             raise DeviceError(
                 "evaluation needs Linux (memfd, Landlock, seccomp); bounds and reports work here"
@@ -254,6 +258,10 @@ class CpuDevice:
             return ""
         return f"context switches of its threads while it was stopped: {before} became {now}"
 
+    def most_calls(self, worker: Worker, arena: Arena, run: Run, timeout_s: float) -> int:
+        """All: nothing is queued."""
+        return run.count
+
     def hold(self, worker: Worker, arena: Arena, run: Run, timeout_s: float) -> Reply:
         worker.thaw()
         sequence = worker.command(Command.ARM, layout=run.layout, first=run.first, count=run.count)
@@ -268,6 +276,8 @@ class CpuDevice:
 
         Writing alone would leave dirty lines that the timed call must evict.
         """
+        if self.hot:
+            return
         self._turn = (self._turn + 1) % 251
         self._dirty.fill(self._turn)
         self._clean.sum()

@@ -1,149 +1,64 @@
 """An NVIDIA GPU as a device: arenas shared by IPC, and the drain clock.
 
-A run is enqueued by the worker behind a wait in its stream, while no input exists yet. Then the judge
-makes the inputs, poisons the outputs, flushes, and writes the word that the stream waits for; its clock
-runs from that store to the moment the worker's synchronisation is seen to be over. The word lies in host
-memory: a store by the host jitters half as much as a write through a stream of the judge's own, which
-shares the device in time slices (p5 to p95 of a run on an H200: 13 against 27 us). The host's launch cost
-is gone, and nothing could be computed early. The fixed cost of release and synchronisation cancels in the
-slope between runs of two lengths (see ``_sampling``).
+A run is enqueued by the worker behind a wait in its stream, while no input exists yet. Then the judge stages
+the inputs, poisons the outputs, and, under the eyes of its watch kernel, delivers the inputs, flushes, and
+writes the word that the stream waits for. Its clock runs from that store to the moment when the worker's
+stream, past the last call, writes a word of its own. Both words lie in host memory. The fixed cost of release
+and acknowledgement (150 us on an H200, most of it the switch from the judge's context to the worker's)
+cancels in the slope between runs of two lengths.
+
+What keeps this honest:
+
+* Contexts of two processes take turns on a GPU. The watch kernel runs from before the first input byte
+  arrives until just before the release; while it looks, nothing of the worker's runs, or it shows (see
+  ``_watch``). Copy engines do not take turns: secret places of the outputs must still be as poisoned when the
+  watch ends.
+* The worker's word can be forged. Right after it the judge reads secret places of all outputs, and notes when
+  it had them: a second clock, coarser, which no one else can write. It bounds what a forged word can gain
+  (see ``_sampling``), and places that change afterwards are evidence.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 
 from solbench.errors import DeviceError, MissingExtra
 from solbench.hardware import detect_hardware
-from solbench.jail import DeviceMemory, Reply, SlotBuffers, Worker, cuda_driver
-from solbench.jail.protocol import Command, Layout, TensorField
-from solbench.judge._device import Arena, Passage, Poison, Run
-from solbench.judge._layouts import (
-    ArgumentValue,
-    bytes_of,
-    guard_ranges,
-    tensor_arguments,
-    tensor_view,
-)
+from solbench.jail import Reply, Worker, cuda_driver
+from solbench.jail.protocol import Command, Layout
+from solbench.judge._arena_cuda import CudaArena
+from solbench.judge._device import Arena, Passage, Run
 from solbench.judge._monitor_nvml import NvmlMonitor
 from solbench.judge._sampling import Slope
+from solbench.judge._statistics import GPU_BUDGETS
+from solbench.judge._watch import Watched, WatchKernel
 
-_SETTLE_S = 1.5e-3
-"""Between asking the worker to synchronise and the release: it is then surely waiting."""
 _QUEUE_TIMEOUT_S = 3.0
 """Enqueueing takes milliseconds; a call that synchronises would wait for ever for its release."""
+_STUCK_S = 0.25
+"""No further call in so long: the queue is full, or the call waits for the device."""
+_QUEUE_SHARE = 0.75
+"""Of the calls that filled the queue, so many are held from then on."""
+_ATTEMPTS = 3
+"""The first deliveries of a kind may load code, which can hold up the judge's own work."""
+_LOOK_AGAIN_S = 8e-3
+"""More than three turns of another process on an H200 (2.4 ms each)."""
+_SHARED = "shared_device"
 
 
-class CudaArena:
-    """All slots of a layout: an allocation for inputs and one for outputs."""
+@dataclass(frozen=True, slots=True)
+class _Finished:
+    """What a worker left behind when its run was over, to be looked at once more later."""
 
-    def __init__(self, layout: Layout, device: torch.device, sharing: CudaArena | None) -> None:
-        self.layout = layout
-        self.inputs_address: int
-        self._owned: list[int] = []
-        self._device = device
-        self._sharing = sharing
-        self.inputs_address = (
-            self._allocate(layout.input_bytes * layout.slots)
-            if sharing is None
-            else sharing.inputs_address
-        )
-        self.outputs_address = self._allocate(layout.output_bytes * layout.slots)
-        self._inputs = self._slots(self.inputs_address, layout.input_bytes)
-        self._outputs = self._slots(self.outputs_address, layout.output_bytes)
-        self._guards = [
-            (start, end, torch.randint(0, 256, (end - start,), dtype=torch.uint8, device=device))
-            for start, end in guard_ranges(layout)
-        ]
-
-    def _allocate(self, nbytes: int) -> int:
-        block = cuda_driver.IPC_BLOCK_BYTES
-        try:
-            address = cuda_driver.allocate(-(-nbytes // block) * block)
-        except cuda_driver.CudaDriverError as error:
-            raise DeviceError(
-                f"{self._device}: no {nbytes / 1e9:.2f} GB for buffers: {error}"
-            ) from error
-        self._owned.append(address)
-        return address
-
-    def _slots(self, address: int, slot_bytes: int) -> torch.Tensor:
-        """uint8 [slots, slot_bytes]"""
-        count = self.layout.slots
-        span = cuda_driver.DeviceBytes(address, count * slot_bytes)
-        return torch.as_tensor(span, device=self._device).view(count, slot_bytes)
-
-    def buffers(self) -> Sequence[SlotBuffers]:
-        """None: device memory travels as handles."""
-        return ()
-
-    def device_memory(self) -> DeviceMemory:
-        """Handles of the two allocations."""
-        return DeviceMemory(
-            inputs=cuda_driver.export_handle(self.inputs_address).hex(),
-            outputs=cuda_driver.export_handle(self.outputs_address).hex(),
-        )
-
-    def fill(self, slot: int, inputs: Mapping[str, ArgumentValue]) -> None:
-        if self._sharing is not None:
-            return
-        for field in tensor_arguments(self.layout):
-            value = inputs[field.name]
-            assert isinstance(value, torch.Tensor)
-            tensor_view(self._inputs[slot], field).copy_(value)
-
-    def poison(self, slots: range, pattern: Poison) -> None:
-        buffers = self._outputs[slots.start : slots.stop]
-        for field in self.layout.outputs:
-            pieces = buffers[:, field.offset : field.offset + field.nbytes]
-            if pattern == "zeros":
-                pieces.zero_()
-            else:
-                pieces.random_(0, 256)
-        for start, end, guard in self._guards:
-            buffers[:, start:end] = guard
-
-    def outputs(self, slot: int) -> dict[str, torch.Tensor]:
-        buffer = self._outputs[slot]
-        return {field.name: tensor_view(buffer, field) for field in self.layout.outputs}
-
-    def broken_guard(self, slots: range) -> str:
-        buffers = self._outputs[slots.start : slots.stop]
-        off = [(buffers[:, start:end] != guard).any() for start, end, guard in self._guards]
-        if not bool(torch.stack(off).any()):
-            return ""
-        return next(self._broken_bytes(buffers))
-
-    def _broken_bytes(self, buffers: torch.Tensor) -> Iterator[str]:
-        for start, end, guard in self._guards:
-            for slot, byte in (buffers[:, start:end] != guard).nonzero()[:1].tolist():
-                yield f"byte {start + byte} of the output buffer of call {slot}"
-
-    def changed_inputs(self, slots: range, values: Sequence[Mapping[str, ArgumentValue]]) -> str:
-        """Device memory cannot be shared read-only, so the inputs are compared byte by byte."""
-        fields = list(tensor_arguments(self.layout))
-        off = [
-            (self._input_bytes(slot, field) != bytes_of(inputs[field.name])).any()
-            for slot, inputs in zip(slots, values, strict=True)
-            for field in fields
-        ]
-        if not off or not bool(torch.stack(off).any()):
-            return ""
-        first = int(torch.stack(off).to(torch.uint8).argmax())
-        return f"input {fields[first % len(fields)].name} of call {first // len(fields)}"
-
-    def _input_bytes(self, slot: int, field: TensorField) -> torch.Tensor:
-        return self._inputs[slot, field.offset : field.offset + field.nbytes]
-
-    def close(self) -> None:
-        torch.cuda.synchronize(self._device)
-        self._inputs = self._outputs = torch.empty(0)
-        while self._owned:
-            cuda_driver.free(self._owned.pop())
+    arena: CudaArena
+    positions: torch.Tensor
+    poisoned: torch.Tensor
+    before_release: torch.Tensor
+    at_finish: torch.Tensor
 
 
 class CudaDevice:
@@ -151,14 +66,17 @@ class CudaDevice:
 
     clock = "drain"
     verified = True
+    interleaves = False
     sampling = Slope()
+    budgets = GPU_BUDGETS
     buffer_multiple = cuda_driver.IPC_BLOCK_BYTES
-    max_slots = 128
-    slot_budget_bytes = 2 << 30
+    max_slots = 48
+    slot_budget_bytes = 256 << 20
     worker_base_bytes = 16 << 30  # CUDA maps its libraries and modules into the process
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, *, hot: bool = False) -> None:
         self.name = name
+        self.hot = hot
         self._device = _device_of(name)
         self.oracle_device = name
         torch.cuda.set_device(self._device)
@@ -168,10 +86,18 @@ class CudaDevice:
         self._dirty = torch.empty(2 * l2_bytes, dtype=torch.uint8, device=self._device)
         self._clean = torch.ones(l2_bytes // 4, dtype=torch.float32, device=self._device)
         self._sum = torch.empty((), dtype=torch.float32, device=self._device)
+        self._flush_began = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
+        self._flush_ended = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
         self._monitor = _monitor(properties)
+        self._watch = WatchKernel(self._device)
+        self._watched: Watched | None = None
         self._synchronising: set[int] = set()
         self._queued: dict[int, int] = {}
         """Worker → sequence number of the run that waits for its release."""
+        self._finished: dict[int, _Finished] = {}
+        self._evidence: dict[int, str] = {}
+        self._shared: dict[int, str] = {}
+        """Worker → evidence that other processes had the device while it was measured."""
 
     def title(self) -> str:
         return self._title
@@ -188,15 +114,47 @@ class CudaDevice:
         return {"torch": torch.__version__, "cuda": str(torch.version.cuda)}
 
     def arena(self, layout: Layout, sharing: Arena | None = None) -> CudaArena:
-        assert sharing is None or isinstance(sharing, CudaArena)
-        return CudaArena(layout, self._device, sharing)
+        """Never shared: the inputs of one worker must not be there while another one runs."""
+        return CudaArena(layout, self._device)
 
     def settle(self, worker: Worker) -> None:
         """A new worker is trusted to queue until it is seen not to."""
+        for known in (self._finished, self._evidence, self._shared, self._queued):
+            known.pop(worker.pid, None)
         self._synchronising.discard(worker.pid)
 
+    def most_calls(self, worker: Worker, arena: Arena, run: Run, timeout_s: float) -> int:
+        """Enqueue them once, on what the slots hold, and see how many the launch queue takes.
+
+        The queue holds about a thousand launches; a call that does not return before its release synchronises.
+        """
+        if worker.pid in self._synchronising:
+            return run.count
+        worker.forget_claims(run.count)
+        sequence = self._command(worker, Command.QUEUE, run)
+        queued = self._count_queued(worker, sequence, run.count, timeout_s)
+        worker.release(sequence)
+        if not worker.wait(sequence, timeout_s).ok:
+            return run.count  # whatever is wrong with it shows in a run that counts
+        worker.wait(worker.command(Command.SYNCHRONISE, layout=run.layout), timeout_s)
+        if queued == run.count:
+            return queued
+        if queued < 2:
+            self._synchronising.add(worker.pid)
+            return run.count
+        return max(2, int(_QUEUE_SHARE * queued))
+
+    def _count_queued(self, worker: Worker, sequence: int, count: int, timeout_s: float) -> int:
+        deadline, queued = time.monotonic() + timeout_s, 0
+        while not worker.answers(sequence, _STUCK_S):
+            more = sum(claim > 0 for claim in worker.claims(count))
+            if more == queued or time.monotonic() > deadline:
+                return queued
+            queued = more
+        return count
+
     def hold(self, worker: Worker, arena: Arena, run: Run, timeout_s: float) -> Reply:
-        assert isinstance(arena, CudaArena)
+        self._finished.pop(worker.pid, None)
         if worker.pid in self._synchronising:
             return Reply("done")
         sequence = self._command(worker, Command.QUEUE, run)
@@ -208,42 +166,116 @@ class CudaDevice:
         return worker.wait(sequence, timeout_s)
 
     def flush(self) -> None:
-        """Write twice the L2, then read once its size from a clean buffer; persisting lines are reset."""
-        cuda_driver.reset_persisting_l2()
-        self._dirty.zero_()
-        torch.amax(self._clean, 0, out=self._sum)
-        torch.cuda.synchronize(self._device)
+        """Nothing yet: it happens after the inputs have arrived, in :meth:`release`."""
 
     def release(self, worker: Worker, arena: Arena, run: Run, timeout_s: float) -> Passage:
         assert isinstance(arena, CudaArena)
-        if worker.pid in self._synchronising:
-            return self._release_singly(worker, run, timeout_s)
-        sequence = worker.command(Command.SYNCHRONISE, layout=run.layout)
-        time.sleep(_SETTLE_S)
-        queued = self._queued[worker.pid]
+        positions = arena.positions(run.slots)
+        poisoned = arena.sample(positions)
+        self._finish_own_work()
+        watched, before = self._bring_inputs(arena, run, positions)
         start_ns = time.perf_counter_ns()
+        finished = self._run(worker, run, timeout_s)
+        if not finished.ok:
+            return Passage(finished, 0.0)
+        at_finish = arena.sample(positions)
+        self._finish_own_work()
+        sampled_ns = time.perf_counter_ns()
+        reply = worker.wait(worker.command(Command.SYNCHRONISE, layout=run.layout), timeout_s)
+        self._finished[worker.pid] = _Finished(arena, positions, poisoned, before, at_finish)
+        return Passage(
+            reply,
+            (finished.seen_ns - start_ns) / 1e6,
+            max(self._slowed_down(), self._disturbed(worker, watched) if reply.ok else 0.0),
+            sampled_ms=(sampled_ns - start_ns) / 1e6,
+        )
+
+    def _finish_own_work(self) -> None:
+        torch.cuda.current_stream(self._device).synchronize()
+
+    def _run(self, worker: Worker, run: Run, timeout_s: float) -> Reply:
+        """Let it go, and wait for its word that it is past the last call."""
+        if worker.pid in self._synchronising:
+            return worker.wait(self._command(worker, Command.RUN, run), timeout_s)
+        queued = self._queued[worker.pid]
         worker.release(queued)
-        reply = worker.wait(sequence, timeout_s)
-        return Passage(reply, (reply.seen_ns - start_ns) / 1e6, lost_share=self._slowed_down())
+        return worker.finished(queued, timeout_s)
+
+    def _bring_inputs(
+        self, arena: CudaArena, run: Run, positions: torch.Tensor
+    ) -> tuple[Watched, torch.Tensor]:
+        """Deliver the inputs and flush, watched; also the outputs' secret places at the very end."""
+        for _ in range(_ATTEMPTS):
+            self._watch.start()
+            arena.deliver(run.slots)
+            before = arena.sample(positions)
+            if not self.hot:
+                self._enqueue_flush()
+            self._watch.stop()
+            watched = self._watch.wait()
+            if watched.complete and watched.undisturbed:
+                break
+        self._watched = watched
+        return watched, before
+
+    def _enqueue_flush(self) -> None:
+        """Write twice the L2, then read once its size from a clean buffer; persisting lines are reset."""
+        cuda_driver.reset_persisting_l2()
+        self._flush_began.record()
+        self._dirty.zero_()
+        torch.amax(self._clean, 0, out=self._sum)
+        self._flush_ended.record()
+
+    def _disturbed(self, worker: Worker, watched: Watched) -> float:
+        """1 where another process had the device, so that the sample is dropped; that of the worker is noted as
+        evidence instead.
+
+        All work of the worker is over by now. Whoever still takes turns while it is stopped is someone else.
+        """
+        if watched.undisturbed:
+            return 0.0
+        worker.freeze()
+        self._watch.start()
+        time.sleep(_LOOK_AGAIN_S)
+        self._watch.stop()
+        alone = self._watch.wait().undisturbed
+        worker.thaw()
+        if alone:
+            self._evidence[worker.pid] = watched.evidence()
+            return 0.0
+        self._shared[worker.pid] = "other processes use this device: " + watched.evidence()
+        return 1.0
 
     def _slowed_down(self) -> float:
         """1 while the card is slowed down by heat or by its board: the sample is then dropped."""
         return float(self._monitor is not None and not self._monitor.read().usable)
 
-    def _release_singly(self, worker: Worker, run: Run, timeout_s: float) -> Passage:
-        start_ns = time.perf_counter_ns()
-        reply = worker.wait(self._command(worker, Command.RUN, run), timeout_s)
-        return Passage(reply, (reply.seen_ns - start_ns) / 1e6)
-
     def ran_while_held(self, worker: Worker) -> str:
-        """Always empty: the host side need not stop, what counts is that the stream waits."""
+        """What the watch kernel saw, and whether outputs changed outside the run. The host side need not stop:
+        what counts is that the stream waits."""
+        evidence = self._evidence.pop(worker.pid, "")
+        finished = self._finished.pop(worker.pid, None)
+        if evidence or finished is None:
+            return evidence
+        total = len(finished.positions)
+        early = int((finished.poisoned != finished.before_release).sum())
+        if early:
+            return f"{early} of {total} output bytes looked at changed before the release"
+        late = int((finished.arena.sample(finished.positions) != finished.at_finish).sum())
+        if late:
+            return f"{late} of {total} output bytes looked at changed after the run had ended"
         return ""
 
     def readings(self) -> dict[str, float]:
+        readings: dict[str, float] = {}
+        if self._watched is not None and self._watched.undisturbed:
+            readings["watch_sm_clock_mhz"] = self._watched.sm_clock_mhz
+        if self._watched is not None and not self.hot:
+            readings["control_us"] = 1e3 * self._flush_began.elapsed_time(self._flush_ended)
         if self._monitor is None:
-            return {}
+            return readings
         reading = self._monitor.read()
-        return {
+        return readings | {
             "sm_clock_mhz": float(reading.sm_clock_mhz),
             "memory_clock_mhz": float(reading.memory_clock_mhz),
             "temperature_c": float(reading.temperature_c),
@@ -253,12 +285,15 @@ class CudaDevice:
         }
 
     def notes(self, worker: Worker) -> dict[str, str]:
-        if worker.pid not in self._synchronising:
-            return {}
-        return {
-            "synchronises": "a call waits for the device, so calls cannot be queued behind the judge's "
-            "release; they were started by the host, and its launches are in the time"
-        }
+        notes = {}
+        if worker.pid in self._synchronising:
+            notes["synchronises"] = (
+                "a call waits for the device, so calls cannot be queued behind the judge's "
+                "release; they were started by the host, and its launches are in the time"
+            )
+        if worker.pid in self._shared:
+            notes[_SHARED] = self._shared[worker.pid]
+        return notes
 
     def close(self) -> None:
         if self._monitor is not None:

@@ -247,7 +247,13 @@ class EvaluationRun:
         case.failure = candidate.failures.get(case.layout)
         if case.failure is not None:
             return
-        reference.ensure(wanted)
+        key = (self._request.problem.digest, workload_digest(case.workload))
+        measured = case.measurement
+        known = not measured.candidate and key in self._judge.references
+        if known:
+            measured.reference = self._judge.references[key].copy()
+        if self._judge.device.interleaves or not known:
+            reference.ensure(wanted)
         bench = Bench(
             device=self._judge.device,
             oracle=case.oracle,
@@ -260,10 +266,6 @@ class EvaluationRun:
             poison="zeros" if self._request.problem.definition.solbench is None else "random",
             audits=self._audits(case),
         )
-        measured = case.measurement
-        key = (self._request.problem.digest, workload_digest(case.workload))
-        if not measured.candidate and key in self._judge.references:
-            measured.reference = self._judge.references[key].copy()
         try:
             budget = self._request.budget
             bench.measure(measured, budget.rule, budget.reference_rule)
@@ -322,10 +324,11 @@ class EvaluationRun:
             ),
             digests=self._digests(case),
             log=candidate.log_tail() if candidate else "",
-            clock="single"
-            if "synchronises" in case.measurement.flags
-            else self._judge.device.clock,
-            verified=self._judge.device.verified and not case.measurement.doubt,
+            clock=self._clock(case.measurement),
+            verified=self._judge.device.verified
+            and not case.measurement.doubt
+            and not self._judge.device.hot,
+            hot=self._judge.device.hot,
             mode=self._request.mode,
             device=self._judge.device.name,
             admission=case.admission,
@@ -343,6 +346,13 @@ class EvaluationRun:
         evidence = case.measurement.precision.downgrade(case.admission.lower)
         if evidence:
             yield Flag(id="precision_downgrade", evidence=evidence)
+
+    def _clock(self, measurement: Measurement) -> str:
+        if "synchronises" in measurement.flags or measurement.clocks.ranked == "single":
+            return "single"
+        if measurement.clocks.ranked == "sampled":
+            return "sampled"
+        return self._judge.device.clock
 
     def _flags(self) -> Iterator[Flag]:
         candidate, request = self._candidate, self._request

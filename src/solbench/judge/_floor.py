@@ -11,21 +11,27 @@ from solbench.jail import Limits, Zygote
 from solbench.judge._device import Device, Run
 from solbench.judge._layouts import plan_layout
 from solbench.judge._runner import Runner
-from solbench.judge._statistics import quantile
 from solbench.spec import Solution, SolutionSpec, SourceFile
 
 _ROUNDS = 25
-_SLOTS = 16
+_SLOTS = 48
+_BODIES = {"cpu": "    pass", "cuda": "    torch.add(x, 1, out=y)"}
+"""On a GPU, a call that enqueues nothing would say nothing about one that does: the floor is a kernel of one
+element."""
 
-EMPTY_SOLUTION = Solution(
-    name="empty",
-    definition="empty",
-    author="solbench",
-    spec=SolutionSpec(
-        languages=("pytorch",), target_hardware=("LOCAL",), entry_point="empty.py::run"
-    ),
-    sources=(SourceFile(path="empty.py", content="def run(x, y):\n    pass\n"),),
-)
+
+def empty_solution(device: str) -> Solution:
+    """A solution that does next to nothing."""
+    source = f"import torch\n\n\ndef run(x, y):\n{_BODIES[device.partition(':')[0]]}\n"
+    return Solution(
+        name="empty",
+        definition="empty",
+        author="solbench",
+        spec=SolutionSpec(
+            languages=("pytorch",), target_hardware=("LOCAL",), entry_point="empty.py::run"
+        ),
+        sources=(SourceFile(path="empty.py", content=source),),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,17 +55,6 @@ class TimerFloor:
 NO_FLOOR = TimerFloor(0.0, 0.0)
 
 
-def fit_floor(single_ms: list[float], batch_ms: list[float], count: int) -> TimerFloor:
-    """From times of runs of one call and of ``count`` calls.
-
-    The least of each is taken: to subtract too little errs on the safe side, also on a busy machine.
-    """
-    single, batch = min(single_ms), min(batch_ms)
-    call = max(0.0, (batch - single) / (count - 1))
-    jitter = max(quantile(single_ms, 0.75) - single, quantile(batch_ms, 0.75) - batch)
-    return TimerFloor(run_ms=max(0.0, single - call), call_ms=call, jitter_ms=jitter)
-
-
 def measure_floor(zygote: Zygote, device: Device) -> TimerFloor:
     """Run the empty solution through the very pipeline of a real one. Raises ``JailError`` if it
     cannot run."""
@@ -70,20 +65,23 @@ def measure_floor(zygote: Zygote, device: Device) -> TimerFloor:
         {"x": tiny},
         {"y": tiny},
         buffer_multiple=device.buffer_multiple,
-        max_slots=_SLOTS,
+        max_slots=min(_SLOTS, device.max_slots),
         slot_budget_bytes=device.slot_budget_bytes,
     )
     arena = device.arena(layout)
-    runner = Runner(zygote, device, build(EMPTY_SOLUTION, device.name), [arena], Limits())
+    runner = Runner(
+        zygote, device, build(empty_solution(device.name), device.name), [arena], Limits()
+    )
     try:
         runner.ensure([0])
         if runner.worker is None:
             raise JailError(f"the empty solution cannot run: {runner.failures[0].reason}")
-        times: dict[int, list[float]] = {1: [], _SLOTS: []}
+        lengths = {1, *device.sampling.lengths(layout.slots)}
+        times: dict[int, list[float]] = {count: [] for count in sorted(lengths)}
         for _ in range(_ROUNDS):
             for count, samples in times.items():
                 samples.append(_one_run(runner, device, Run(0, 0, count)))
-        return fit_floor(times[1], times[_SLOTS], _SLOTS)
+        return device.sampling.fit(times)
     finally:
         runner.stop()
         arena.close()

@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from solbench.errors import JailError
 from solbench.gate import GateResult
 from solbench.judge._calls import Outcome, Participant, Round
+from solbench.judge._clocks import Clocks
 from solbench.judge._device import Device, Poison, Run
 from solbench.judge._floor import TimerFloor
 from solbench.judge._oracle import Oracle
@@ -30,6 +31,9 @@ _SURE_AUDITS = 3
 
 SENSITIVE = "sensitive_to_values"
 
+_CONTROLS = ("control_us", "watch_sm_clock_mhz")
+"""Readings of work of the judge's own that is the same in every run."""
+
 _CROWDED = 1.5
 """On a busy machine, undisturbed samples are waited for so many times the rule's seconds."""
 
@@ -38,7 +42,8 @@ _CROWDED = 1.5
 class Measurement:
     """Everything learnt about a workload so far; further passes add to it."""
 
-    candidate: Series = field(default_factory=Series)
+    clocks: Clocks = field(default_factory=Clocks)
+    """Latencies of the candidate."""
     reference: Series = field(default_factory=Series)
     gate: GateResult = field(default_factory=lambda: GateResult("PASSED"))
     """The worst comparison of all calls."""
@@ -61,6 +66,11 @@ class Measurement:
     """Seeds used so far."""
     audited: list[int] = field(default_factory=list)
     """Numbers of the calls that were compared with float64."""
+
+    @property
+    def candidate(self) -> Series:
+        """Latencies of the candidate by the clock that ranks."""
+        return self.clocks.ranking
 
     def flag_list(self) -> tuple[Flag, ...]:
         flags = {**self.flags, "unverified_time": self.doubt} if self.doubt else self.flags
@@ -106,28 +116,35 @@ class Bench:
 
     def measure(self, into: Measurement, rule: StopRule, reference_rule: StopRule) -> None:
         """Add timed rounds until both rules are done, or the candidate fails."""
+        if not self.device.interleaves and not into.failure:
+            self._time_reference(into, reference_rule)
         watch = Stopwatch(self.clock)
         batch = self._warm_up(into)
         if into.failure is not None:
             return
-        into.floor_ms = self.floor.share_ms(batch)
-        into.resolution_ms = self.floor.jitter_ms / batch
-        series = into.candidate
+        sampling = self.device.sampling
+        into.floor_ms = sampling.floor_ms(batch, self.floor)
+        into.resolution_ms = sampling.resolution_ms(batch, self.floor)
+        series = into.clocks.queued
         kept, total = len(series.kept), len(series)
         turn = 0
         while not _done(rule, series.kept[kept:], len(series) - total, watch.elapsed_s):
-            with_reference = turn % DRIFT_EVERY == 0 or not _done(
-                reference_rule, into.reference.kept, len(into.reference), watch.elapsed_s
+            with_reference = self.device.interleaves and (
+                turn % DRIFT_EVERY == 0
+                or not _done(
+                    reference_rule, into.reference.kept, len(into.reference), watch.elapsed_s
+                )
             )
             self._timed_round(into, batch, turn, with_reference)
             if into.failure is not None:
                 return
             turn += 1
+        into.flags.update(into.clocks.choose())
         _flag_noise(into, rule)
         if self.candidate.worker is not None:
             into.flags.update(self.device.notes(self.candidate.worker))
-        latency_ms = median_interval(series.counted).median
-        into.doubt = self.device.sampling.doubt(batch, latency_ms, into.floor_ms)
+        latency_ms = median_interval(into.candidate.counted).median
+        into.doubt = sampling.doubt(batch, latency_ms, into.floor_ms) or _doubt_of(into.flags)
         self._try_other_values(into)
 
     def _warm_up(self, into: Measurement) -> int:
@@ -150,7 +167,36 @@ class Bench:
             )
             for name in plain
         ]
-        return self.device.sampling.batch(min(latencies), max(latencies), self._slots)
+        batch = self.device.sampling.batch(min(latencies), max(latencies), self._slots)
+        return self._held_at_once(self.candidate, batch)
+
+    def _held_at_once(self, runner: Runner, count: int) -> int:
+        """So many of the calls, or fewer where the device cannot hold them."""
+        worker, arena = runner.worker, runner.arenas[self.layout]
+        if worker is None:
+            return count
+        run = Run(self.layout, 0, count)
+        return self.device.most_calls(worker, arena, run, runner.limits.call_s)
+
+    def _time_reference(self, into: Measurement, rule: StopRule) -> None:
+        """By itself, unless it is known: the candidate is stopped meanwhile, and nothing of its inputs is
+        there."""
+        reference, candidate = self.reference, self.candidate.worker
+        if reference is None or reference.worker is None or candidate is None:
+            return
+        if _done(rule, into.reference.kept, len(into.reference), 0.0):
+            return
+        alone = Measurement(calls=into.calls)
+        candidate.freeze()
+        try:
+            replace(self, candidate=reference, reference=None).measure(alone, rule, rule)
+        finally:
+            candidate.thaw()
+        into.calls, into.reference = alone.calls, alone.clocks.queued
+        if alone.failure is not None:
+            into.reference = Series()
+            into.flags["reference_not_timed"] = alone.failure.reason
+            reference.stop()
 
     def _try_other_values(self, into: Measurement) -> None:
         """One more call, on values that the workload's distribution does not give, where the reference is
@@ -190,14 +236,9 @@ class Bench:
             mine[count] = candidate
             if reference is not None and reference.failure is None:
                 others[count] = reference
-        self._add_sample(into.candidate, mine)
+        into.clocks.add(mine, sampling, self.floor)
         if len(others) == len(lengths):
-            self._add_sample(into.reference, others)
-
-    def _add_sample(self, series: Series, runs: Mapping[int, Outcome]) -> None:
-        latencies = {count: outcome.latency_ms for count, outcome in runs.items()}
-        lost_share = max(outcome.lost_share for outcome in runs.values())
-        series.add(self.device.sampling.latency_ms(latencies, self.floor), lost_share)
+            Clocks(queued=into.reference).add(others, sampling, self.floor)
 
     def _round(
         self,
@@ -210,6 +251,7 @@ class Bench:
     ) -> dict[str, Outcome]:
         """One round on fresh values, the order of the two turning (A B, B A)."""
         workers = [("candidate", self.candidate)]
+        with_reference = with_reference and self.device.interleaves
         if with_reference and self.reference is not None and self.reference.worker is not None:
             workers.append(("reference", self.reference))
         if turn % 2:
@@ -285,10 +327,28 @@ def _done(rule: StopRule, kept: Sequence[float], total: int, elapsed_s: float) -
     return crowded or rule.out_of_patience(total, elapsed_s) or rule.done(kept, elapsed_s)
 
 
+def _doubt_of(flags: Mapping[str, str]) -> str:
+    """Evidence that the judge's clock was not the only one at work."""
+    return flags.get("shared_device", "")
+
+
+def _drift(into: Measurement) -> str:
+    """A change in the course of time of the reference, or of the device's own control; empty if none."""
+    controls = {
+        f"'{name}'": [reading[name] for reading in into.readings if name in reading]
+        for name in _CONTROLS
+    }
+    for what, values in {"the reference's median": into.reference.kept, **controls}.items():
+        change = drifted(values)
+        if change is not None:
+            return f"{what} changed by {change:+.1%} while measuring"
+    return ""
+
+
 def _flag_noise(into: Measurement, rule: StopRule) -> None:
-    change = drifted(into.reference.kept)
-    if change is not None:
-        into.flags["drift"] = f"the reference's median changed by {change:+.1%} while measuring"
+    drift = _drift(into)
+    if drift:
+        into.flags["drift"] = drift
     busy = into.candidate.busy()
     if busy:
         into.flags["busy_machine"] = busy

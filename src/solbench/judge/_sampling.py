@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from solbench.judge._statistics import quantile
+
 if TYPE_CHECKING:
     from solbench.judge._floor import TimerFloor
 
@@ -20,13 +22,25 @@ class Sampling(Protocol):
     """How many calls a run holds, which runs make a sample, and what the sample is."""
 
     def batch(self, fastest_ms: float, slowest_ms: float, slots: int) -> int:
-        """Calls in the shortest run of a sample, from first estimates for candidate and reference."""
+        """Calls in the longest run of a sample, from first estimates for candidate and reference."""
 
     def lengths(self, batch: int) -> tuple[int, ...]:
         """Calls of each run of a sample, in order."""
 
     def latency_ms(self, runs: Mapping[int, float], floor: TimerFloor) -> float:
         """Latency of one call. ``runs``: calls of a run → its time in ms over its calls."""
+
+    def single_ms(self, runs: Mapping[int, float], floor: TimerFloor) -> float | None:
+        """Latency of a call that ran alone, a cost per run subtracted; ``None`` where no run tells."""
+
+    def fit(self, runs: Mapping[int, list[float]]) -> TimerFloor:
+        """The floor from runs of calls that do next to nothing: calls of a run → times in ms."""
+
+    def floor_ms(self, batch: int, floor: TimerFloor) -> float:
+        """What is subtracted from each latency."""
+
+    def resolution_ms(self, batch: int, floor: TimerFloor) -> float:
+        """Spread of a latency that the clock itself is to blame for."""
 
     def doubt(self, batch: int, latency_ms: float, floor_ms: float) -> str:
         """Why a submission could have shortened a latency without doing its work faster; empty if
@@ -55,6 +69,26 @@ class PerRun:
         ((count, per_call_ms),) = runs.items()
         return floor.latency_ms(per_call_ms, count)
 
+    def single_ms(self, runs: Mapping[int, float], floor: TimerFloor) -> float | None:
+        return None
+
+    def fit(self, runs: Mapping[int, list[float]]) -> TimerFloor:
+        """The least of each length is taken: to subtract too little errs on the safe side, also on a busy
+        machine."""
+        from solbench.judge._floor import TimerFloor
+
+        short, long = min(runs), max(runs)
+        single, batch = min(runs[short]), min(runs[long])
+        call = max(0.0, (batch - single) / (long - short))
+        jitter = max(quantile(times, 0.75) - min(times) for times in runs.values())
+        return TimerFloor(max(0.0, single - call * short), call, jitter)
+
+    def floor_ms(self, batch: int, floor: TimerFloor) -> float:
+        return floor.share_ms(batch)
+
+    def resolution_ms(self, batch: int, floor: TimerFloor) -> float:
+        return floor.jitter_ms / batch
+
     def doubt(self, batch: int, latency_ms: float, floor_ms: float) -> str:
         if batch > 1:
             return f"{batch} inputs lie ready at once in so short a run: calls could share work"
@@ -68,27 +102,51 @@ class PerRun:
 
 @dataclass(frozen=True, slots=True)
 class Slope:
-    """Two runs, of N and 2N calls: their difference over N is free of any cost per run."""
+    """A short and a long run: their difference over the difference in calls is free of any cost per run.
 
-    least_ms: float = 4.0
-    """Length of the shorter run, by a first cold call, which may take ten times what a warm one does:
-    release and acknowledgement jitter by some ten microseconds."""
+    A third run, of one call alone, shows whether calls that are queued together share work.
+    """
+
+    least_ms: float = 1.0
+    """Length of the long run, by a first cold call, unless the slots are too few: a run jitters by a few
+    microseconds."""
+    short_share: int = 6
+    """The short run has this part of the long run's calls; it is there to leave what comes first in a run, such
+    as cold code, out of the difference."""
 
     def batch(self, fastest_ms: float, slowest_ms: float, slots: int) -> int:
-        return _calls_for(self.least_ms, fastest_ms, slots // 2)
+        if fastest_ms <= 0:
+            return slots
+        return max(2, min(slots, math.ceil(self.least_ms / fastest_ms)))
 
     def lengths(self, batch: int) -> tuple[int, ...]:
-        return (batch, 2 * batch)
+        short = max(1, batch // self.short_share)
+        return (1, batch) if short == 1 else (1, short, batch)
 
     def latency_ms(self, runs: Mapping[int, float], floor: TimerFloor) -> float:
-        short, long = sorted(runs)
+        short, long = sorted(runs)[-2:]
         return max(0.0, (runs[long] * long - runs[short] * short) / (long - short))
+
+    def single_ms(self, runs: Mapping[int, float], floor: TimerFloor) -> float | None:
+        return max(0.0, runs[1] - floor.run_ms)
+
+    def fit(self, runs: Mapping[int, list[float]]) -> TimerFloor:
+        """Medians: what is subtracted here only serves the comparison of single calls with queued ones."""
+        from solbench.judge._floor import TimerFloor
+
+        short, long = sorted(runs)[-2:]
+        middle = {count: quantile(times, 0.5) for count, times in runs.items()}
+        call = max(0.0, (middle[long] - middle[short]) / (long - short))
+        jitter = max(quantile(times, 0.75) - quantile(times, 0.25) for times in runs.values())
+        return TimerFloor(max(0.0, middle[min(runs)] - call), call, jitter)
+
+    def floor_ms(self, batch: int, floor: TimerFloor) -> float:
+        """Nothing: a slope has no floor, and the launch of a kernel is the solution's own."""
+        return 0.0
+
+    def resolution_ms(self, batch: int, floor: TimerFloor) -> float:
+        short, long = self.lengths(batch)[-2:]
+        return floor.jitter_ms / (long - short)
 
     def doubt(self, batch: int, latency_ms: float, floor_ms: float) -> str:
         return ""
-
-
-def _calls_for(least_ms: float, latency_ms: float, slots: int) -> int:
-    if latency_ms <= 0:
-        return slots
-    return max(1, min(slots, math.ceil(least_ms / latency_ms)))

@@ -14,7 +14,7 @@ from solbench.judge._bounds import BoundBook
 from solbench.judge._device import Device, open_device
 from solbench.judge._floor import TimerFloor, measure_floor
 from solbench.judge._samples import Series
-from solbench.judge._statistics import BUDGETS, Budget
+from solbench.judge._statistics import Budget
 from solbench.score import ProblemScore
 from solbench.spec import Problem, Solution, Trace, Workload
 
@@ -49,9 +49,17 @@ class Judge:
     """Evaluates solutions on one device. A context manager; reuse it, since starting costs
     seconds."""
 
-    def __init__(self, device: str = "cpu", *, budgets: Mapping[str, Budget] = BUDGETS) -> None:
-        self.device: Device = open_device(device)
-        self._budgets = budgets
+    def __init__(
+        self,
+        device: str = "cpu",
+        *,
+        budgets: Mapping[str, Budget] | None = None,
+        hot: bool = False,
+    ) -> None:
+        """``budgets``: the device's own by default. ``hot`` leaves caches as they are; such times are recorded
+        as hot and never verified."""
+        self.device: Device = open_device(device, hot=hot)
+        self._budgets = budgets or self.device.budgets
         self.bounds = BoundBook()
         self.admissions = AdmissionBook(self.device.title())
         self.references: dict[tuple[str, str], Series] = {}

@@ -54,6 +54,7 @@ class WorkloadResult:
     log: str
     clock: str
     verified: bool
+    hot: bool
     mode: str
     device: str
     admission: Admission | None
@@ -226,6 +227,7 @@ def _timing(result: WorkloadResult, series: Series) -> Timing | None:
         dropped=series.dropped,
         clock=result.clock,
         verified=result.verified,
+        cache="hot" if result.hot else "cold",
         timer_floor_ms=result.measurement.floor_ms if result.measurement else 0.0,
     )
 

@@ -1,0 +1,95 @@
+"""Three ways to time the same calls, and which of them ranks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from solbench.judge._calls import Outcome
+from solbench.judge._floor import TimerFloor
+from solbench.judge._samples import Series
+from solbench.judge._sampling import Sampling
+from solbench.judge._statistics import median_interval
+
+Ranked = Literal["queued", "single", "sampled"]
+
+# What honest kernels show on an H200 (docs/timing.md): a call that runs alone finds its code cold, which takes
+# up to 3 us or 10 % longer than a call among many queued ones.
+_ALONE_MS = 4e-3
+_ALONE_SHARE = 0.15
+_SHORT_ALONE_MS = 1.5e-3
+_SHORT_RATIO = 1.75
+"""Calls shorter than the allowance above could hide in it; the ratio bounds what they gain."""
+_SAMPLED_MS = 0.3e-3
+_SAMPLED_SHARE = 0.05
+_LEAST_SAMPLES = 3
+
+OVERLAPS = "overlaps_calls"
+EARLY = "finished_early"
+
+
+@dataclass(slots=True)
+class Clocks:
+    """Latencies of one program by each clock; ms a call."""
+
+    queued: Series = field(default_factory=Series)
+    """By runs of several calls, up to the worker's word that they are done: the precise one."""
+    single: Series = field(default_factory=Series)
+    """Of calls that ran alone; empty where the device has no such run."""
+    sampled: Series = field(default_factory=Series)
+    """By the same runs as ``queued``, up to the judge's own look at the outputs: coarser, and no one else's."""
+    ranked: Ranked = "queued"
+
+    @property
+    def ranking(self) -> Series:
+        """The samples that make the result."""
+        return {"queued": self.queued, "single": self.single, "sampled": self.sampled}[self.ranked]
+
+    def add(self, runs: Mapping[int, Outcome], sampling: Sampling, floor: TimerFloor) -> None:
+        """One sample. ``runs``: calls of a run → how it went."""
+        lost_share = max(outcome.lost_share for outcome in runs.values())
+        per_call = {count: outcome.latency_ms for count, outcome in runs.items()}
+        self.queued.add(sampling.latency_ms(per_call, floor), lost_share)
+        alone_ms = sampling.single_ms(per_call, floor)
+        if alone_ms is not None:
+            self.single.add(alone_ms, lost_share)
+        sampled = {count: outcome.sampled_ms for count, outcome in runs.items()}
+        if all(sampled.values()):
+            self.sampled.add(sampling.latency_ms(sampled, floor), lost_share)
+
+    def choose(self) -> dict[str, str]:
+        """Decide which clock ranks; returns flag → evidence where it is not the precise one."""
+        flags: dict[str, str] = {}
+        self.ranked = "queued"
+        if early := self._finished_early():
+            flags[EARLY], self.ranked = early, "sampled"
+        if overlaps := self._overlaps():
+            flags[OVERLAPS], self.ranked = overlaps, "single"
+        return flags
+
+    def _finished_early(self) -> str:
+        """The worker's word came before its work was done."""
+        if len(self.sampled) < _LEAST_SAMPLES:
+            return ""
+        said = median_interval(self.queued.counted).median
+        least = median_interval(self.sampled.counted).low
+        if least <= said * (1 + _SAMPLED_SHARE) + _SAMPLED_MS:
+            return ""
+        return (
+            f"{said * 1e3:.3g} us a call by the worker's word, at least {least * 1e3:.3g} us by the judge's "
+            "own look at the outputs"
+        )
+
+    def _overlaps(self) -> str:
+        """A call takes longer alone than queued with others: they share work, or run at once."""
+        if not self.single or not self.queued:
+            return ""
+        alone = median_interval(self.single.counted).median
+        queued = median_interval(self.queued.counted).median
+        longer = alone - queued
+        apart = longer > _ALONE_MS + _ALONE_SHARE * queued
+        short = longer > _SHORT_ALONE_MS and alone > _SHORT_RATIO * queued
+        if not apart and not short:
+            return ""
+        return f"{alone * 1e3:.3g} us for a call alone, {queued * 1e3:.3g} us for one of many queued ones"
