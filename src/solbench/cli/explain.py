@@ -12,7 +12,15 @@ import typer
 
 from solbench.cli import _console
 from solbench.cli._app import app
-from solbench.cli._options import Blobs, Clock, Hardware, Json, select_workloads
+from solbench.cli._options import (
+    Blobs,
+    Clock,
+    Hardware,
+    Json,
+    Precision,
+    PrecisionChoice,
+    select_workloads,
+)
 from solbench.errors import InputError
 
 if TYPE_CHECKING:
@@ -54,6 +62,7 @@ def explain_command(
     verify: Annotated[
         bool, typer.Option("--verify", help="Replay the graph in float64 against the reference.")
     ] = False,
+    precision: Precision = PrecisionChoice.AUTO,
     plot: Annotated[
         Path | None,
         typer.Option("--plot", metavar="FILE.svg", help="Write the terms and the roofline."),
@@ -77,7 +86,14 @@ def explain_command(
     device = resolve_hardware(hardware)
     quiet = _console.records_only() if json_lines else nullcontext()
     with quiet, _console.progress("deriving the bound", None), contained():
-        (bound,) = derive_bound(program, device, workload=uuid, clock_mhz=clock_mhz, verify=verify)
+        (bound,) = derive_bound(
+            program,
+            device,
+            workload=uuid,
+            clock_mhz=clock_mhz,
+            verify=verify,
+            precision=precision.value,
+        )
     if plot is not None:
         from solbench.report import bound_svg
 

@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from solbench.report import _format as fmt
+from solbench.report._admission import admission_report
 
 if TYPE_CHECKING:
     from solbench.bound import Bound, Demand, NodeCost, PlainCount, Removed, Term, Traffic
@@ -32,6 +33,8 @@ def explain_report(bound: Bound, *, why_not: bool = False) -> Group:
         parts.append(term_table(bound.terms))
     if bound.demand is not None:
         parts += _demand(bound.demand, why_not)
+    if bound.admission is not None:
+        parts.append(admission_report(bound.admission))
     parts += [Text(f"assumes: {text}", style="dim") for text in bound.assumptions]
     return Group(*parts)
 
