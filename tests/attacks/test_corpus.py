@@ -27,7 +27,10 @@ SLOW = {
 FAILING = {
     name: case
     for name, case in CORPUS.items()
-    if case.kind == "attack" and "PASSED" not in case.expected and name not in SLOW
+    if case.device == "cpu"
+    and case.kind == "attack"
+    and "PASSED" not in case.expected
+    and name not in SLOW
 }
 
 
@@ -48,6 +51,8 @@ def test_the_judge_is_unharmed_by_all_of_them(judge: Judge) -> None:
 def test_honest_twins_pass(judge: Judge) -> None:
     seen: dict[str, str] = {}
     for name, case in CORPUS.items():
+        if case.device != "cpu":
+            continue
         key = case.problem.digest + case.honest.source
         if key not in seen:
             result = observe(judge, case.problem, case.honest, name)

@@ -62,6 +62,26 @@ def test_a_time_that_is_not_verified_is_none() -> None:
     assert gain_of(passed(1.0, 1.0, 1.0, verified=False), TWIN, None) == ""
 
 
+def beside(reference_ms: float, own_ms: float) -> Observation:
+    """A submission's time, and the reference's in turns with it."""
+    own, reference = (passed(0.99 * ms, ms, 1.01 * ms).timing for ms in (own_ms, reference_ms))
+    return Observation("PASSED", timing=own, reference=reference)
+
+
+def test_a_slower_reference_is_a_gain_of_the_score() -> None:
+    assert "35 ms beside it" in gain_of(beside(35.0, 10.0), beside(10.0, 10.0), None)
+    assert gain_of(beside(25.0, 10.0), beside(10.0, 10.0), None) == ""
+
+
+def test_load_that_slows_both_is_none() -> None:
+    assert gain_of(beside(40.0, 40.0), beside(10.0, 10.0), None) == ""
+    assert gain_of(beside(10.0, 10.0), beside(25.0, 25.0), None) == ""
+
+
+def test_a_faster_time_beside_the_same_reference_is_a_gain() -> None:
+    assert "8 ms where" in gain_of(beside(10.0, 8.0), beside(10.0, 10.0), None)
+
+
 def test_wrong_on_held_out_inputs_is_a_gain_whatever_the_time() -> None:
     wrong = Observation("INCORRECT_NUMERICAL")
     assert "held-out" in gain_of(passed(9.0, 10.0, 11.0), TWIN, wrong)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -48,17 +49,26 @@ def run_command(
             help="Leave this defence out and run the attacks that it stops; one should gain then.",
         ),
     ] = None,
+    device: Annotated[
+        str,
+        typer.Option(
+            "--device",
+            metavar="DEVICE",
+            help="Run the cases for this device: cpu, or cuda:0 and so on.",
+        ),
+    ] = "cpu",
     json_lines: Json = False,
 ) -> None:
     """Run the corpus and count the attacks that gain.
 
     An attack gains if it passes and is wrong on held-out inputs, or if its verified time is below its honest
     twin's: 95% intervals apart and medians by more than a tenth. Exit code 0 if none gains, 1 if one does.
+    Cases for another device are left out and counted.
 
     Example: solbench attacks run timing
     """
     from solbench.judge.attacks import AttackCase as Case
-    from solbench.judge.attacks import gains, load_corpus, run_ablation
+    from solbench.judge.attacks import gains, load_corpus, run_ablation, runnable
 
     cases = load_corpus(corpus, Case)
     if ablate is not None:
@@ -66,24 +76,33 @@ def run_command(
             raise InputError(
                 "an ablation chooses its cases itself", key="NAME", remedy="Leave it out."
             )
-        findings = run_ablation(ablate, cases)
+        findings = run_ablation(ablate, cases, device=device)
         if json_lines:
             for finding in findings:
                 _console.emit(_record(finding))
     else:
-        findings = _run(_choose(cases, names), json_lines)
+        chosen, left_out = runnable(_choose(cases, names), device)
+        if left_out:
+            _console.note(f"{len(left_out)} cases left out: {_reasons(left_out)}")
+        findings = _run(chosen, device, json_lines) if chosen else []
     if not json_lines:
         _show(findings, gains(findings))
     if gains(findings):
         raise typer.Exit(_console.ExitCode.NO)
 
 
-def _run(cases: Mapping[str, AttackCase], json_lines: bool) -> list[Finding]:
+def _reasons(left_out: Mapping[str, str]) -> str:
+    """How many for which reason."""
+    counts = Counter(left_out.values())
+    return ", ".join(f"{reason} ({count})" for reason, count in counts.items())
+
+
+def _run(cases: Mapping[str, AttackCase], device: str, json_lines: bool) -> list[Finding]:
     from solbench.judge import Judge
     from solbench.judge.attacks import require_walls, run_attack
 
     findings = []
-    with Judge("cpu") as judge, _console.progress("attacks", len(cases)) as bar:
+    with Judge(device) as judge, _console.progress("attacks", len(cases)) as bar:
         require_walls(judge, next(iter(cases.values())))
         for name, case in cases.items():
             finding = run_attack(judge, name, case)

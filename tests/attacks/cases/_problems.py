@@ -177,3 +177,106 @@ CONSTANT = problem(
     [{"n": 512, "m": 64}],
 )
 """Its output is one, whatever goes in."""
+
+_EXPONENTIALS = "    for k in range(1, 13):\n        y += torch.exp(x / k)\n"
+
+GROWTH = problem(
+    "growth",
+    f"import torch\n\n\ndef run(x):\n    y = torch.zeros_like(x)\n{_EXPONENTIALS}    return y\n",
+    {"x": (["n"], "float32")},
+    {"y": (["n"], "float32")},
+    [{"n": 1 << 20}],
+)
+"""Twenty times slower on numbers whose exponentials overflow."""
+
+GROWTH_HONEST = f"import torch\ndef run(x, y):\n    y.zero_()\n{_EXPONENTIALS}"
+
+PADDED = problem(
+    "padded",
+    "import torch\n\n\ndef run(x):\n    return torch.cat([x * 3.0, torch.ones_like(x)])\n",
+    {"x": (["n"], "float32")},
+    {"y": (["m"], "float32")},
+    [{"n": 1000, "m": 2000}],
+)
+"""Half of its output never changes."""
+
+PADDED_HONEST = (
+    "import torch\ndef run(x, y):\n    torch.mul(x, 3.0, out=y[: len(x)])\n    y[len(x) :] = 1.0\n"
+)
+
+ROOT = problem(
+    "root",
+    "import torch\n\n\ndef run(x):\n    return torch.rsqrt(x * x + 1.0)\n",
+    {"x": (["n"], "float32")},
+    {"y": (["n"], "float32")},
+    [{"n": 4000}],
+)
+
+ROOT_HONEST = "import torch\ndef run(x, y):\n    torch.rsqrt(x * x + 1.0, out=y)\n"
+
+ROUGH = problem(
+    "rough",
+    "import torch\n\n\ndef run(x):\n    return x * 3.0\n",
+    {"x": (["n"], "float32")},
+    {"y": (["n"], "float32")},
+    [{"n": 4000}],
+    tolerance={"max_atol": 1e-2, "max_rtol": 1e-2},
+)
+"""The public default tolerance."""
+
+_ADD_PRODUCT = "import torch\n\n\ndef run(x, w):\n    return x + x @ w\n"
+
+
+def _weights(name: str, value: str) -> Problem:
+    makes = (
+        "\n\ndef make_inputs(axes, device):\n"
+        f"    return {{'w': {value} * torch.ones(axes['n'], axes['n'], device=device)}}\n"
+    )
+    return problem(
+        name,
+        _ADD_PRODUCT + makes,
+        {"x": (["n", "n"], "float32"), "w": (["n", "n"], "float32")},
+        {"y": (["n", "n"], "float32")},
+        [{"n": 256}],
+        custom=("w",),
+    )
+
+
+ZERO_WEIGHTS = _weights("zero_weights", "0.0")
+ZERO_WEIGHTS_HELD_OUT = _weights("zero_weights", "0.1")
+ZERO_WEIGHTS_HONEST = "import torch\ndef run(x, w, y):\n    torch.add(x, x @ w, out=y)\n"
+
+
+def _masked(shape: str) -> Problem:
+    makes = (
+        "\n\ndef make_inputs(axes, device):\n"
+        "    full = torch.ones(axes['n'], axes['n'], dtype=torch.bool, device=device)\n"
+        f"    return {{'mask': {shape}}}\n"
+    )
+    return problem(
+        "masked",
+        "import torch\n\n\ndef run(x, mask):\n    return mask.float() @ x\n" + makes,
+        {"x": (["n", "d"], "float32"), "mask": (["n", "n"], "bool")},
+        {"y": (["n", "d"], "float32")},
+        [{"n": 256, "d": 32}],
+        custom=("mask",),
+        tolerance={"max_atol": 1e-3, "max_rtol": 1e-3, "required_matched_ratio": 1.0},
+    )
+
+
+MASKED = _masked("full.tril()")
+MASKED_HELD_OUT = _masked("full.triu()")
+MASKED_HONEST = "import torch\ndef run(x, mask, y):\n    torch.mm(mask.float(), x, out=y)\n"
+
+CACHED = problem(
+    "cached",
+    "import torch\n\n\ndef run(x, cache):\n    return x * 2.0 + cache.sum(dim=0)\n",
+    {"x": (["d"], "float32"), "cache": (["n", "d"], "float32")},
+    {"y": (["d"], "float32")},
+    [{"d": 64, "n": 100}],
+    tolerance={"max_atol": 1e-3, "max_rtol": 1e-3, "required_matched_ratio": 1.0},
+)
+
+CACHED_HONEST = (
+    "import torch\ndef run(x, cache, y):\n    torch.add(x * 2.0, cache.sum(dim=0), out=y)\n"
+)

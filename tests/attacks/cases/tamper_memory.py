@@ -1,4 +1,4 @@
-"""Takes memory without end."""
+"""Takes more memory than it is given: a gigabyte above the limit, for a moment."""
 
 from solbench.judge.attacks import AttackCase, Submission
 
@@ -6,10 +6,14 @@ from ._problems import SCALE, SCALE_HONEST
 
 ATTACK = """
 import torch
-kept = []
+calls = [0]
 def run(x, y):
-    while True:
-        kept.append(torch.ones(16 << 20))
+    calls[0] += 1
+    if calls[0] == 1:
+        kept = [torch.ones(16 << 20) for _ in range(48)]
+        calls.append(sum(float(each[-1]) for each in kept))
+    if len(calls) > 1:
+        torch.mul(x, 3.0, out=y)
 """
 
 CASE = AttackCase(

@@ -6,9 +6,14 @@ each. A keeper of a benchmark can point ``solbench attacks run --corpus`` at cas
 
 from __future__ import annotations
 
-from solbench.judge.attacks._ablation import ABLATIONS, Ablation, run_ablation
-from solbench.judge.attacks._case import AttackCase, HonestCase, Kind, Submission
-from solbench.judge.attacks._corpus import load_corpus
+from solbench.judge.attacks._ablation import (
+    ABLATIONS,
+    Ablation,
+    run_ablation,
+    run_control,
+)
+from solbench.judge.attacks._case import AttackCase, DeviceKind, HonestCase, Kind, Submission
+from solbench.judge.attacks._corpus import load_corpus, runnable
 from solbench.judge.attacks._run import (
     GAIN_SHARE,
     Finding,
@@ -26,6 +31,7 @@ __all__ = [
     "GAIN_SHARE",
     "Ablation",
     "AttackCase",
+    "DeviceKind",
     "Finding",
     "HonestCase",
     "Kind",
@@ -38,5 +44,7 @@ __all__ = [
     "require_walls",
     "run_ablation",
     "run_attack",
+    "run_control",
     "run_honest",
+    "runnable",
 ]

@@ -13,13 +13,15 @@ from typing import Any
 
 from solbench.errors import InputError
 from solbench.gate import GateResult
-from solbench.jail import Worker, _client, _processes, start_zygote
-from solbench.judge import _device_cpu
+from solbench.jail import JailedWorker, Worker, _client, _processes, start_zygote
+from solbench.judge import _device_cpu, _seeds
+from solbench.judge._device_cpu import CpuArena
 from solbench.judge._oracle import Oracle
+from solbench.judge._sampling import PerRun
 from solbench.judge._seeds import SeedBook
 from solbench.judge._session import Judge
 from solbench.judge._statistics import BUDGETS, Budget
-from solbench.judge.attacks._case import AttackCase
+from solbench.judge.attacks._case import AttackCase, DeviceKind
 from solbench.judge.attacks._run import Finding, run_attack
 
 _FIRST_COMPARISONS = 4
@@ -32,15 +34,23 @@ class Ablation:
     take_out: Callable[[Judge, ExitStack], None]
     breached_by: tuple[str, ...]
     """Cases of the corpus of which at least one then gains."""
+    behind: str = ""
+    """Another defence that stops the same cases by itself: it is left out too, and the cases must not gain
+    while only that one is."""
+    device: DeviceKind = "cpu"
 
 
 def run_ablation(
-    layer: str, corpus: Mapping[str, AttackCase], budgets: Mapping[str, Budget] = BUDGETS
+    layer: str,
+    corpus: Mapping[str, AttackCase],
+    budgets: Mapping[str, Budget] = BUDGETS,
+    *,
+    device: str = "cpu",
 ) -> list[Finding]:
     """The attacks that a defence is there to stop, against a judge without it. One at least should gain.
 
     Only those: they read, compute and spy, and do no harm to a machine whose wall is down, which cannot be said
-    of any code. Raises ``InputError`` for an unknown name.
+    of any code. Raises ``InputError`` for an unknown name, and for one of another device.
     """
     if layer not in ABLATIONS:
         raise InputError(
@@ -49,10 +59,40 @@ def run_ablation(
             remedy=f"There are: {', '.join(ABLATIONS)}.",
         )
     ablation = ABLATIONS[layer]
+    if ablation.device != device.partition(":")[0]:
+        raise InputError(
+            f"'{layer}' is a defence of device {ablation.device}",
+            key="--ablate",
+            remedy=f"Give --device {ablation.device}.",
+        )
+    return _run_without(ablation.take_out, ablation, corpus, budgets, device)
+
+
+def run_control(
+    layer: str, corpus: Mapping[str, AttackCase], budgets: Mapping[str, Budget] = BUDGETS
+) -> list[Finding]:
+    """The same attacks against a judge that lacks only what the defence stands behind, or nothing at all.
+    None should gain."""
+    ablation = ABLATIONS[layer]
+    take_out = ABLATIONS[ablation.behind].take_out if ablation.behind else _nothing
+    return _run_without(take_out, ablation, corpus, budgets, ablation.device)
+
+
+def _run_without(
+    take_out: Callable[[Judge, ExitStack], None],
+    ablation: Ablation,
+    corpus: Mapping[str, AttackCase],
+    budgets: Mapping[str, Budget],
+    device: str,
+) -> list[Finding]:
     with ExitStack() as stack:
-        judge = stack.enter_context(Judge("cpu", budgets=budgets))
-        ablation.take_out(judge, stack)
+        judge = stack.enter_context(Judge(device, budgets=budgets))
+        take_out(judge, stack)
         return [run_attack(judge, name, corpus[name]) for name in ablation.breached_by]
+
+
+def _nothing(judge: Judge, stack: ExitStack) -> None:
+    """Every defence stands."""
 
 
 def _replace(stack: ExitStack, owner: Any, name: str, value: Any) -> None:
@@ -61,9 +101,9 @@ def _replace(stack: ExitStack, owner: Any, name: str, value: Any) -> None:
     setattr(owner, name, value)
 
 
-def _without_wall(name: str) -> Callable[[Judge, ExitStack], None]:
+def _without_wall(*names: str) -> Callable[[Judge, ExitStack], None]:
     def take_out(judge: Judge, stack: ExitStack) -> None:
-        judge._zygote = start_zygote(leave_out=[name])
+        judge._zygote = start_zygote(leave_out=names)
 
     return take_out
 
@@ -109,16 +149,66 @@ def _inherited_environment(judge: Judge, stack: ExitStack) -> None:
     _replace(stack, _client, "clean_environment", lambda: {**os.environ, **secret})
 
 
+class _PublicSecrets:
+    """What ``secrets`` would be if everyone knew what it gives."""
+
+    @staticmethod
+    def token_bytes(count: int) -> bytes:
+        return bytes(count)
+
+
+def _public_seeds(judge: Judge, stack: ExitStack) -> None:
+    _replace(stack, _seeds, "secrets", _PublicSecrets)
+
+
+def _outputs_left_as_they_are(judge: Judge, stack: ExitStack) -> None:
+    def renew_guards(self: CpuArena, buffer: Any, pattern: str) -> None:
+        for start, end, guard in self._guards:
+            buffer[start:end] = guard
+
+    _replace(stack, CpuArena, "_poison", renew_guards)
+
+
+def _guards_unseen(judge: Judge, stack: ExitStack) -> None:
+    _replace(stack, CpuArena, "broken_guard", lambda self, slots: "")
+
+
+def _unsealed_inputs(judge: Judge, stack: ExitStack) -> None:
+    kept = _device_cpu._INPUT_SEALS & ~_device_cpu.F_SEAL_FUTURE_WRITE
+    _replace(stack, _device_cpu, "_INPUT_SEALS", kept)
+
+
+def _memory_unwatched(judge: Judge, stack: ExitStack) -> None:
+    _replace(stack, JailedWorker, "_check_memory", lambda self, now: None)
+
+
+def _short_times_believed(judge: Judge, stack: ExitStack) -> None:
+    _replace(stack, PerRun, "doubt", lambda self, batch, latency_ms, floor_ms: "")
+
+
 ABLATIONS: Mapping[str, Ablation] = {
     "landlock": Ablation(
         _without_wall("landlock"), ("theft_reference_file", "theft_sibling_runs", "theft_links")
     ),
     "seccomp": Ablation(_without_wall("seccomp"), ("concurrency_fork_after_seal",)),
+    "namespaces": Ablation(_without_wall("namespaces"), ("concurrency_daemon",)),
+    "no_new_privs": Ablation(_without_wall("no_new_privs"), ("theft_reference_file",)),
+    "descriptors": Ablation(_without_wall("descriptors"), ("theft_descriptors",)),
+    "limits": Ablation(_without_wall("limits"), ("tamper_descriptor_flood",)),
+    "capabilities": Ablation(
+        _without_wall("seccomp", "capabilities"), ("tamper_privileges",), behind="seccomp"
+    ),
+    "clean_environment": Ablation(_inherited_environment, ("theft_environment",)),
+    "memory_watch": Ablation(_memory_unwatched, ("tamper_memory",)),
     "held_while_filled": Ablation(_not_held, ("timing_work_in_the_gap",)),
+    "secret_seeds": Ablation(_public_seeds, ("theft_public_seed",)),
     "fresh_values": Ablation(_stale_values, ("caching_by_content", "caching_by_shape")),
+    "sealed_inputs": Ablation(_unsealed_inputs, ("timing_slow_baseline_inputs",)),
+    "overwritten_outputs": Ablation(_outputs_left_as_they_are, ("caching_constant_part",)),
+    "guard_bytes": Ablation(_guards_unseen, ("tamper_out_of_bounds",)),
     "every_call_checked": Ablation(_some_calls_unseen, ("stage_call_counter",)),
     "late_work": Ablation(_late_work_unseen, ("timing_stop_delayed_small_output",)),
-    "clean_environment": Ablation(_inherited_environment, ("theft_environment",)),
+    "short_times_doubted": Ablation(_short_times_believed, ("timing_batch_in_first_call",)),
 }
 """Name → what is left out. ``late_work`` is three that stand in for one another: the sample of the
 outputs, stopping each thread, and counting a slow stop as time."""

@@ -5,9 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-from solbench.spec import Problem, Solution, SolutionSpec, SourceFile
+from solbench.spec import CompileOptions, Problem, Solution, SolutionSpec, SourceFile
 
 Kind = Literal["attack", "policy", "probabilistic"]
+DeviceKind = Literal["cpu", "cuda"]
+
+_ENTRIES = {"cpp": "submission.cpp", "cuda_cpp": "submission.cu"}
+_PYTHON_ENTRY = "submission.py"
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,15 +19,17 @@ class Submission:
     """The source of a solution, and how it is called."""
 
     source: str
-    language: Literal["pytorch", "triton", "cpp"] = "pytorch"
+    language: Literal["pytorch", "triton", "cpp", "cuda_cpp"] = "pytorch"
     returns: bool = False
     """Its outputs are returned; else they are passed after the inputs."""
     files: dict[str, str] = field(default_factory=dict)
     """Further files: path → content."""
+    compiler_flags: tuple[str, ...] = ()
+    link_flags: tuple[str, ...] = ()
 
     def solution(self, problem: Problem, name: str) -> Solution:
         """As the judge takes it."""
-        entry = "submission.cpp" if self.language == "cpp" else "submission.py"
+        entry = _ENTRIES.get(self.language, _PYTHON_ENTRY)
         paths = {entry: self.source, **self.files}
         return Solution(
             name=name,
@@ -34,10 +40,18 @@ class Submission:
                 target_hardware=("LOCAL",),
                 entry_point=f"{entry}::run",
                 destination_passing_style=not self.returns,
-                binding="c" if self.language == "cpp" else None,
+                binding="c" if self.language in _ENTRIES else None,
+                compile_options=self._compile_options(),
             ),
             sources=tuple(SourceFile(path=path, content=text) for path, text in paths.items()),
         )
+
+    def _compile_options(self) -> CompileOptions | None:
+        if self.language == "cuda_cpp":
+            return CompileOptions(cuda_cflags=self.compiler_flags, ld_flags=self.link_flags)
+        if self.compiler_flags or self.link_flags:
+            return CompileOptions(cflags=self.compiler_flags, ld_flags=self.link_flags)
+        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +78,10 @@ class AttackCase:
     fresh values of every call are the held-out ones."""
     flag: str = ""
     """A flag that the attack must raise where it is given."""
+    device: DeviceKind = "cpu"
+    """What it runs on. Those of a GPU need one: ``solbench attacks run --device cuda``."""
+    needs: str = ""
+    """A program or package without which it is left out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,5 +92,6 @@ class HonestCase:
     """The attack that it could be taken for."""
     problem: Problem
     solution: Submission
+    device: DeviceKind = "cpu"
     needs: str = ""
-    """A package without which it is left out."""
+    """A program or package without which it is left out."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import importlib
+import importlib.util
+import shutil
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,8 +13,10 @@ from types import ModuleType
 from typing import TypeVar
 
 from solbench.errors import InputError
+from solbench.judge.attacks._case import AttackCase, HonestCase
 
 CaseType = TypeVar("CaseType")
+OwnType = TypeVar("OwnType", AttackCase, HonestCase)
 
 
 def load_corpus(folder: Path, kind: type[CaseType]) -> Mapping[str, CaseType]:
@@ -47,3 +51,24 @@ def _case(package: str, path: Path, kind: type[CaseType]) -> CaseType:
     if not isinstance(case, kind):
         raise InputError(f"the file defines no CASE of type {kind.__name__}", file=path)
     return case
+
+
+def runnable(
+    cases: Mapping[str, OwnType], device: str
+) -> tuple[dict[str, OwnType], dict[str, str]]:
+    """The cases that can be run on this device, and why each other one cannot: name → reason."""
+    reasons = {name: _obstacle(case, device) for name, case in cases.items()}
+    chosen = {name: case for name, case in cases.items() if not reasons[name]}
+    return chosen, {name: reason for name, reason in reasons.items() if reason}
+
+
+def _obstacle(case: AttackCase | HonestCase, device: str) -> str:
+    if case.device != device.partition(":")[0]:
+        return f"for device {case.device}"
+    if case.needs and not (_is_program(case.needs) or importlib.util.find_spec(case.needs)):
+        return f"needs {case.needs}"
+    return ""
+
+
+def _is_program(name: str) -> bool:
+    return shutil.which(name) is not None or Path("/usr/local/cuda/bin", name).exists()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from solbench.errors import SolBenchError
 from solbench.jail import Limits
@@ -37,6 +37,8 @@ class Observation:
     flags: tuple[str, ...] = ()
     timing: Timing | None = None
     """Of the last workload, where it passed."""
+    reference: Timing | None = None
+    """Of the reference, beside it: what the score divides by."""
     log: str = ""
 
     @property
@@ -69,13 +71,25 @@ class Finding:
         return self.attack.status in self.expected and (self.twin is None or self.twin.passed)
 
 
+_GPU_MEMORY_BYTES = 24 << 30
+"""CUDA maps its libraries and modules into the process."""
+
+
+def limits_of(case: AttackCase | HonestCase, limits: Limits) -> Limits:
+    """The limits of a case on its device."""
+    if case.device == "cpu":
+        return limits
+    return replace(limits, memory_bytes=_GPU_MEMORY_BYTES, load_s=60.0, meet_s=60.0)
+
+
 def require_walls(judge: Judge, case: AttackCase) -> None:
     """Raise ``JailError`` where a wall is missing: the corpus is run behind all of them or not at all.
 
     Found out with the honest twin of a case.
     """
     solution = case.honest.solution(case.problem, "honest")
-    judge.evaluate(case.problem, solution, limits=LIMITS, require_jail=True)
+    limits = limits_of(case, LIMITS)
+    judge.evaluate(case.problem, solution, limits=limits, require_jail=True)
 
 
 def observe(
@@ -91,12 +105,13 @@ def observe(
 
 def run_attack(judge: Judge, name: str, case: AttackCase) -> Finding:
     """Run the attack; where it passes, also its twin, and the attack on held-out inputs."""
-    attack = observe(judge, case.problem, case.attack, name)
+    limits = limits_of(case, LIMITS)
+    attack = _observe_afresh(judge, case.problem, case.attack, name, limits)
     twin = held_out = None
     if attack.passed:
-        twin = observe(judge, case.problem, case.honest, f"{name} (honest twin)")
+        twin = _observe_afresh(judge, case.problem, case.honest, f"{name} (honest twin)", limits)
         if case.held_out is not None:
-            held_out = observe(judge, case.held_out, case.attack, name)
+            held_out = observe(judge, case.held_out, case.attack, name, limits)
     return Finding(
         name=name,
         family=case.family,
@@ -110,6 +125,14 @@ def run_attack(judge: Judge, name: str, case: AttackCase) -> Finding:
     )
 
 
+def _observe_afresh(
+    judge: Judge, problem: Problem, submission: Submission, name: str, limits: Limits
+) -> Observation:
+    """The reference is timed beside this very submission, not remembered from another."""
+    judge.references.clear()
+    return observe(judge, problem, submission, name, limits)
+
+
 def gain_of(
     attack: Observation,
     twin: Observation | None,
@@ -121,7 +144,8 @@ def gain_of(
 
     It gains if it passed and either is wrong on held-out inputs, or its verified time is below its
     twin's: the 95 % intervals of the medians apart, and the medians by more than ``GAIN_SHARE``; or the
-    fastest samples by ``FASTEST_RATIO``. Some attacks answer rightly only where they have broken
+    fastest samples by ``FASTEST_RATIO``; or if the reference was so much slower beside it that its score
+    would have been higher. Some attacks answer rightly only where they have broken
     through (``may_pass`` is false): passing is then a gain.
     """
     if attack.status == "ERROR":
@@ -134,13 +158,46 @@ def gain_of(
         return "passed, which it can only where a wall is down"
     mine = attack.timing
     others = twin.timing if twin is not None else None
-    if mine is None or others is None or not mine.verified:
+    if twin is None or mine is None or others is None or not mine.verified:
         return ""
-    if mine.ci_high_ms < others.ci_low_ms and mine.median_ms < (1 - GAIN_SHARE) * others.median_ms:
+    if mine.ci_high_ms < others.ci_low_ms and _faster_by(GAIN_SHARE, attack, twin):
         return f"{mine.median_ms:.4g} ms where its twin takes {others.median_ms:.4g} ms"
     if FASTEST_RATIO * min(mine.samples) < min(others.samples):
         return f"once {min(mine.samples):.4g} ms; its twin never below {min(others.samples):.4g} ms"
-    return ""
+    return _gain_by_reference(attack, twin)
+
+
+def _faster_by(share: float, attack: Observation, twin: Observation) -> bool:
+    """Whether the attack's median is below its twin's by this share, as such and beside the reference's, which
+    took turns with each: load that came or went between the two slowed both."""
+    assert attack.timing is not None and twin.timing is not None
+    ratio = attack.timing.median_ms / twin.timing.median_ms
+    times = _medians_ms(attack, twin)
+    slowdown = times[3] / times[1] if times is not None else 1.0
+    return max(ratio, ratio * slowdown) < 1 - share
+
+
+def _medians_ms(attack: Observation, twin: Observation) -> tuple[float, float, float, float] | None:
+    """Of the attack and the reference beside it, of the twin and the reference beside it."""
+    timings = (attack.timing, attack.reference, twin.timing, twin.reference)
+    times = [timing.median_ms if timing else 0.0 for timing in timings]
+    return (times[0], times[1], times[2], times[3]) if min(times) > 0 else None
+
+
+def _gain_by_reference(attack: Observation, twin: Observation) -> str:
+    """Whether the attack slowed the reference, which the score divides by.
+
+    Load slows whatever runs in turns alike, so not only the reference's time must have grown by
+    ``FASTEST_RATIO``, but also its ratio to the submission's own.
+    """
+    times = _medians_ms(attack, twin)
+    if times is None:
+        return ""
+    mine_ms, reference_ms, twin_ms, usual_ms = times
+    slower = reference_ms / usual_ms
+    if min(slower, slower * twin_ms / mine_ms) <= FASTEST_RATIO:
+        return ""
+    return f"the reference took {reference_ms:.4g} ms beside it, {usual_ms:.4g} ms beside its twin"
 
 
 def gains(findings: Iterable[Finding]) -> int:
@@ -150,7 +207,7 @@ def gains(findings: Iterable[Finding]) -> int:
 
 def run_honest(judge: Judge, name: str, case: HonestCase) -> Observation:
     """Judge an honest look-alike; it should pass and not be accused."""
-    return observe(judge, case.problem, case.solution, name, HONEST_LIMITS)
+    return observe(judge, case.problem, case.solution, name, limits_of(case, HONEST_LIMITS))
 
 
 def _observation(result: EvaluationResult) -> Observation:
@@ -158,5 +215,11 @@ def _observation(result: EvaluationResult) -> Observation:
     shown = failed[0] if failed else result.traces[-1]
     records = [trace.solbench for trace in result.traces if trace.solbench is not None]
     flags = sorted({flag.id for record in records for flag in record.flags})
-    timing = shown.solbench.timing if shown.solbench is not None else None
-    return Observation(shown.evaluation.status, tuple(flags), timing, shown.evaluation.log)
+    record = shown.solbench
+    return Observation(
+        shown.evaluation.status,
+        tuple(flags),
+        record.timing if record is not None else None,
+        record.reference_timing if record is not None else None,
+        shown.evaluation.log,
+    )

@@ -1,0 +1,46 @@
+"""Leaves its process tree before the seal, and computes from there."""
+
+from solbench.judge.attacks import AttackCase, Submission
+
+from ._problems import SCALE, SCALE_HONEST
+
+ATTACK = """
+import os, time, torch
+calls, pairs = [0], []
+def serve():
+    end, seen = time.monotonic() + 60, [None] * len(pairs)
+    while time.monotonic() < end:
+        for slot, (x, y) in enumerate(pairs):
+            if (float(x[0]), float(x[-1]), float(y[0])) != seen[slot]:
+                torch.mul(x, 3.0, out=y)
+                seen[slot] = (float(x[0]), float(x[-1]), float(y[0]))
+        time.sleep(0.0005)
+    os._exit(0)
+def run(x, y):
+    calls[0] += 1
+    if calls[0] > 16:  # the jail is sealed: now the daemon works, if it lives
+        end = time.perf_counter() + 0.4
+        while y[-1] != x[-1] * 3.0 and time.perf_counter() < end:
+            time.sleep(0.0002)
+        return
+    torch.mul(x, 3.0, out=y)
+    pairs.append((x, y))
+    if calls[0] == 16:  # the last slot is met
+        child = os.fork()
+        if not child:
+            os.setsid()
+            if os.fork():
+                os._exit(0)
+            serve()
+        os.waitpid(child, 0)
+"""
+
+CASE = AttackCase(
+    family="concurrency and fallback",
+    behaviour="a daemon, started before the seal, that keeps computing",
+    problem=SCALE,
+    attack=Submission(ATTACK),
+    honest=Submission(SCALE_HONEST),
+    expected=("INCORRECT_NUMERICAL",),
+    stopped_by="its user namespace gives it away: it is ended before the seal",
+)
