@@ -14,7 +14,8 @@
     ├── ReferenceFailed            the reference itself fails when run
     ├── BuildError                 a submission does not compile
     ├── JailError                  the jail cannot be set up as asked
-    └── DeviceError                a device is missing or refuses
+    ├── DeviceError                a device is missing or refuses
+    └── JudgeDied                  the judge's own process ended, and no problem is to blame
 
 Failures of a *submission* are not exceptions: they are verdicts (see ``solbench.judge``).
 """
@@ -23,10 +24,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 
 class SolBenchError(Exception):
     """Base of all of them. ``str(error)`` is fit to be shown to a user."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Errors cross processes as they are, whatever their ``__init__`` takes."""
+        return _rebuilt, (type(self), self.args, self.__dict__)
+
+
+def _rebuilt(
+    kind: type[SolBenchError], args: tuple[Any, ...], state: dict[str, Any]
+) -> SolBenchError:
+    error = kind.__new__(kind)
+    error.args = args
+    error.__dict__.update(state)
+    return error
 
 
 class InputError(SolBenchError):
@@ -133,3 +148,7 @@ class JailError(SolBenchError):
 
 class DeviceError(SolBenchError):
     """A device is missing, busy, or refuses an operation."""
+
+
+class JudgeDied(SolBenchError):
+    """The judge's own process ended, and not in a problem's code."""

@@ -19,7 +19,7 @@ from solbench.jail import JailedWorker, Limits, Walls
 from solbench.judge import (
     Budget,
     EvaluationResult,
-    Judge,
+    LocalJudge,
     StopRule,
     evaluate,
     reference_solution,
@@ -55,13 +55,15 @@ def solution(source: str, *, returns: bool = False, **more: Any) -> Solution:
 
 
 @pytest.fixture(scope="module")
-def judge() -> Iterator[Judge]:
-    with Judge("cpu", budgets=QUICK) as judge:
+def judge() -> Iterator[LocalJudge]:
+    with LocalJudge("cpu", budgets=QUICK) as judge:
         yield judge
 
 
 @pytest.fixture
-def attempt(judge: Judge, scale_problem: Callable[..., Problem]) -> Callable[..., EvaluationResult]:
+def attempt(
+    judge: LocalJudge, scale_problem: Callable[..., Problem]
+) -> Callable[..., EvaluationResult]:
     def attempt(source: str, *, workloads: int = 1, **options: Any) -> EvaluationResult:
         problem = scale_problem(workloads=workloads)
         limits = options.pop("limits", SHORT)
@@ -482,7 +484,7 @@ def _descendants() -> set[int]:
 
 
 def test_a_killed_zygote_is_replaced(scale_problem):
-    with Judge("cpu", budgets=QUICK) as judge:
+    with LocalJudge("cpu", budgets=QUICK) as judge:
         before = set(_children())
         assert judge.evaluate(scale_problem(), solution(GOOD)).passed
         (zygote,) = set(_children()) - before
@@ -500,7 +502,7 @@ def test_a_worker_that_dies_by_itself_at_some_point(attempt):
 
 
 def test_a_workload_with_no_room_for_it_leaves_the_others_theirs(
-    judge: Judge, scale_problem: Callable[..., Problem]
+    judge: LocalJudge, scale_problem: Callable[..., Problem]
 ) -> None:
     made = scale_problem(workloads=2)
     large = made.workloads[0].model_copy(update={"axes": {"n": 3 << 44}})  # 192 TiB of float32

@@ -98,11 +98,11 @@ def _reasons(left_out: Mapping[str, str]) -> str:
 
 
 def _run(cases: Mapping[str, AttackCase], device: str, json_lines: bool) -> list[Finding]:
-    from solbench.judge import Judge
+    from solbench.judge import LocalJudge
     from solbench.judge.attacks import require_walls, run_attack
 
     findings = []
-    with Judge(device) as judge, _console.progress("attacks", len(cases)) as bar:
+    with LocalJudge(device) as judge, _console.progress("attacks", len(cases)) as bar:
         require_walls(judge, next(iter(cases.values())))
         for name, case in cases.items():
             finding = run_attack(judge, name, case)

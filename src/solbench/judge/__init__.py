@@ -1,10 +1,55 @@
-"""The trusted side: owns inputs, expected outputs, the clock, the comparison and the verdict."""
+"""The trusted side: owns inputs, expected outputs, the clock, the comparison and the verdict.
 
-from solbench.judge._device import Arena, Device, Passage, Run, open_device
-from solbench.judge._reference import reference_solution
-from solbench.judge._session import EvaluationResult, Judge, Mode, evaluate
-from solbench.judge._statistics import BUDGETS, Budget, Interval, StopRule, median_interval
-from solbench.judge._verdicts import Failure
+Names are imported on first use, so that the process that only asks a judge need not import torch.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from solbench.judge._device import Arena as Arena
+    from solbench.judge._device import Device as Device
+    from solbench.judge._device import Passage as Passage
+    from solbench.judge._device import Run as Run
+    from solbench.judge._device import open_device as open_device
+    from solbench.judge._process import Judge as Judge
+    from solbench.judge._process import ReferenceLimits as ReferenceLimits
+    from solbench.judge._process import evaluate as evaluate
+    from solbench.judge._reference import reference_solution as reference_solution
+    from solbench.judge._results import EvaluationResult as EvaluationResult
+    from solbench.judge._results import Mode as Mode
+    from solbench.judge._results import Options as Options
+    from solbench.judge._session import LocalJudge as LocalJudge
+    from solbench.judge._statistics import BUDGETS as BUDGETS
+    from solbench.judge._statistics import Budget as Budget
+    from solbench.judge._statistics import Interval as Interval
+    from solbench.judge._statistics import StopRule as StopRule
+    from solbench.judge._statistics import median_interval as median_interval
+    from solbench.judge._verdicts import Failure as Failure
+
+_HOMES = {
+    "BUDGETS": "_statistics",
+    "Arena": "_device",
+    "Budget": "_statistics",
+    "Device": "_device",
+    "EvaluationResult": "_results",
+    "Failure": "_verdicts",
+    "Interval": "_statistics",
+    "Judge": "_process",
+    "LocalJudge": "_session",
+    "Mode": "_results",
+    "Options": "_results",
+    "Passage": "_device",
+    "ReferenceLimits": "_process",
+    "Run": "_device",
+    "StopRule": "_statistics",
+    "evaluate": "_process",
+    "median_interval": "_statistics",
+    "open_device": "_device",
+    "reference_solution": "_reference",
+}
 
 __all__ = [
     "BUDGETS",
@@ -15,8 +60,11 @@ __all__ = [
     "Failure",
     "Interval",
     "Judge",
+    "LocalJudge",
     "Mode",
+    "Options",
     "Passage",
+    "ReferenceLimits",
     "Run",
     "StopRule",
     "evaluate",
@@ -24,3 +72,13 @@ __all__ = [
     "open_device",
     "reference_solution",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Import the module that has ``name`` (PEP 562)."""
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module 'solbench.judge' has no attribute {name!r}")
+    value = getattr(import_module(f"solbench.judge.{home}"), name)
+    globals()[name] = value
+    return value

@@ -3,7 +3,8 @@ others."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 
 from solbench.errors import BuildError, InputError, JailError, ReferenceFailed
@@ -15,15 +16,16 @@ from solbench.judge._floor import NO_FLOOR
 from solbench.judge._layouts import plan_layout
 from solbench.judge._measure import Audits, Bench, Measurement
 from solbench.judge._oracle import Oracle
+from solbench.judge._orders import Fault, Verdict
 from solbench.judge._reference import reference_solution
 from solbench.judge._runner import Runner, limits_for
+from solbench.judge._sections import Section
 from solbench.judge._seeds import SeedBook
-from solbench.judge._session import EvaluationResult, Judge
+from solbench.judge._session import LocalJudge
 from solbench.judge._statistics import Budget
 from solbench.judge._traces import WorkloadResult, make_trace, score_of, solbench_version
 from solbench.judge._verdicts import Failure, failure_of_outputs
 from solbench.judge.admission import Admission, admit
-from solbench.score import ScoreResult, problem_score
 from solbench.spec import (
     Environment,
     Flag,
@@ -56,13 +58,16 @@ class Request:
     require_jail: bool
     require_admission: bool
     limits: Limits | None
-    on_trace: Callable[[Trace], None] | None
+    tell: Callable[[Verdict], None]
+    faults: Mapping[str, Fault]
 
 
 @dataclass(slots=True)
 class Case:
     """One workload on its way to a verdict."""
 
+    number: int
+    """Its place in the request."""
     workload: Workload
     bound: BoundOrNote
     seeds: SeedBook
@@ -75,13 +80,12 @@ class Case:
     layout: int = -1
     """Index of the worker's layout; -1 for a workload that is never run."""
     trace: Trace | None = None
-    score: ScoreResult | None = None
 
 
 class EvaluationRun:
-    """Carries one request through. Call :meth:`result` once."""
+    """Carries one request through. Call :meth:`run` once."""
 
-    def __init__(self, judge: Judge, request: Request) -> None:
+    def __init__(self, judge: LocalJudge, request: Request) -> None:
         self._judge = judge
         self._request = request
         self._cases: list[Case] = []
@@ -94,19 +98,19 @@ class EvaluationRun:
             libs={**judge.device.libraries(), "solbench": solbench_version()},
         )
 
-    def result(self) -> EvaluationResult:
+    def run(self) -> None:
         """Evaluate. Workers and buffers are gone when it returns or raises, on an interrupt too."""
         try:
             self._run()
         finally:
             self._clean_up()
-        traces = tuple(case.trace for case in self._cases if case.trace is not None)
-        scores = [case.score for case in self._cases if case.score is not None]
-        return EvaluationResult(traces, problem_score(scores))
 
     def _run(self) -> None:
         failure = self._build()
-        self._cases = [self._open_case(workload) for workload in self._request.workloads]
+        self._cases = [
+            self._open_case(number, workload)
+            for number, workload in enumerate(self._request.workloads)
+        ]
         for case in self._cases:
             case.failure = case.failure or failure
             if case.failure is not None:
@@ -137,13 +141,14 @@ class EvaluationRun:
             return None
         return f"{', '.join(sorted(languages))} needs an NVIDIA GPU: use device cuda:0"
 
-    def _open_case(self, workload: Workload) -> Case:
-        request = self._request
-        with contained():  # deriving it executes the reference
-            bound = self._judge.bounds.get(request.problem, workload, request.hardware)
-        case = Case(workload, bound, SeedBook())
+    def _open_case(self, number: int, workload: Workload) -> Case:
+        fault = self._request.faults.get(workload.uuid)
+        case = Case(number, workload, self._bound(number, workload, fault), SeedBook())
+        if fault is not None and fault.section is not Section.BOUND:
+            case.failure = Failure("INVALID_REFERENCE", fault.reason, "spec")
+            return case
         try:
-            case.oracle = self._oracle(workload, case.seeds)
+            case.oracle = self._oracle(case, case.seeds)
             case.failure = self._admit(case, case.oracle) or self._lay_out(case, case.oracle)
         except (ReferenceFailed, InputError) as error:
             case.failure = Failure("INVALID_REFERENCE", str(error), "spec")
@@ -153,9 +158,21 @@ class EvaluationRun:
             case.failure = Failure("INVALID_REFERENCE", reason, "prepare")
         return case
 
-    def _oracle(self, workload: Workload, seeds: SeedBook) -> Oracle:
-        device = self._judge.device.oracle_device
-        return Oracle(self._request.problem, workload, device, seeds.weights_seed)
+    def _bound(self, number: int, workload: Workload, fault: Fault | None) -> BoundOrNote:
+        """The bound, unless the problem's code is known to hang or crash."""
+        if fault is not None:
+            return BoundOrNote(None, f"no bound: {fault.reason}")
+        request = self._request
+        # Deriving it executes the reference.
+        with self._judge.sections.within(number, Section.BOUND), contained():
+            return self._judge.bounds.get(request.problem, workload, request.hardware)
+
+    def _oracle(self, case: Case, seeds: SeedBook) -> Oracle:
+        def within(section: Section) -> AbstractContextManager[None]:
+            return self._judge.sections.within(case.number, section)
+
+        device, problem = self._judge.device.oracle_device, self._request.problem
+        return Oracle(problem, case.workload, device, seeds.weights_seed, within)
 
     def _admit(self, case: Case, oracle: Oracle) -> Failure | None:
         """Whether the problem can tell right from wrong; the reference must pass its own rule.
@@ -165,7 +182,7 @@ class EvaluationRun:
 
         def find() -> Admission:
             throwaway = SeedBook()
-            return admit(self._oracle(case.workload, throwaway), throwaway.seed)
+            return admit(self._oracle(case, throwaway), throwaway.seed)
 
         request = self._request
         case.admission = self._judge.admissions.get(request.problem, case.workload, find)
@@ -301,10 +318,9 @@ class EvaluationRun:
     def _emit(self, case: Case) -> None:
         """Write the trace, give it to the listener, and let go of the buffers."""
         result = self._workload_result(case)
-        case.score = score_of(result)
-        case.trace = make_trace(result, case.score, self._environment)
-        if self._request.on_trace is not None:
-            self._request.on_trace(case.trace)
+        score = score_of(result)
+        case.trace = make_trace(result, score, self._environment)
+        self._request.tell(Verdict(case.trace, score))
 
     def _workload_result(self, case: Case) -> WorkloadResult:
         candidate = self._candidate

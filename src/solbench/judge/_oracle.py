@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import torch
@@ -12,6 +13,7 @@ from solbench.gate import GateResult, OutputError
 from solbench.judge._float64 import run_float64
 from solbench.judge._layouts import ArgumentValue
 from solbench.judge._rules import Rule, rule_of
+from solbench.judge._sections import Section
 from solbench.judge._variations import varied
 from solbench.spec import (
     Problem,
@@ -28,11 +30,19 @@ _DEVICE_SHARE = 0.2
 """Inputs widened to float64 may take this share of a GPU's free memory; larger ones go to the host."""
 
 
+Within = Callable[[Section], AbstractContextManager[None]]
+
+
+def _unwatched(section: Section) -> AbstractContextManager[None]:
+    return nullcontext()
+
+
 class Oracle:
     """Runs the reference on fresh inputs, at its declared precision and in float64.
 
     ``weights_seed``: the seed of the inputs that stay over calls, where the problem lets solutions
-    repack its weights; ``None`` leaves all inputs to change.
+    repack its weights; ``None`` leaves all inputs to change. ``within`` is entered around the problem's
+    own code.
     """
 
     def __init__(
@@ -41,6 +51,7 @@ class Oracle:
         workload: Workload,
         device: str,
         weights_seed: int | None = None,
+        within: Within = _unwatched,
     ) -> None:
         self.problem = problem
         self.workload = workload
@@ -48,7 +59,9 @@ class Oracle:
         self.errors: dict[str, OutputError] = {}
         """Output → largest error of the reference against float64 that was seen."""
         self._device = device
-        self._run: Callable[..., Any] = load_reference(problem)
+        self._within = within
+        with within(Section.REFERENCE):
+            self._run: Callable[..., Any] = load_reference(problem)
         self._weights_seed = weights_seed if fixed_weights(problem) else None
         self._weights: dict[str, torch.Tensor] | None = None
         self.seconds: list[float] = []
@@ -62,7 +75,8 @@ class Oracle:
     def inputs(self, seed: int, variation: str = "") -> dict[str, ArgumentValue]:
         """The arguments of one call, in order. A worker is told scalars once, so they keep the values
         that they have first; weights that may be repacked keep theirs too."""
-        made = make_inputs(self.problem, self.workload, seed, self._device)
+        with self._within(Section.INPUTS):
+            made = make_inputs(self.problem, self.workload, seed, self._device)
         scalars: dict[str, ArgumentValue] = {
             name: value for name, value in made.items() if not isinstance(value, torch.Tensor)
         }
@@ -80,7 +94,8 @@ class Oracle:
         if self._weights_seed is None:
             return {}
         if self._weights is None:
-            made = make_inputs(self.problem, self.workload, self._weights_seed, self._device)
+            with self._within(Section.INPUTS):
+                made = make_inputs(self.problem, self.workload, self._weights_seed, self._device)
             tensors = ((name, made[name]) for name in fixed_weights(self.problem))
             self._weights = {n: value for n, value in tensors if isinstance(value, torch.Tensor)}
         return {name: value.clone() for name, value in self._weights.items()}
@@ -105,7 +120,7 @@ class Oracle:
         """What the reference makes of them; it may write into them. Raises ``ReferenceFailed``."""
         start = time.perf_counter()
         try:
-            with contained():
+            with self._within(Section.REFERENCE), contained():
                 returned = self._run(*inputs.values())
         except (Exception, SystemExit) as error:  # the reference is the problem's code, not ours
             raise reference_failure(self.problem, error) from error
@@ -124,7 +139,7 @@ class Oracle:
             for name, value in inputs.items()
         }
         try:
-            with contained():
+            with self._within(Section.FLOAT64), contained():
                 returned = run_float64(self._run, moved)
         except (Exception, SystemExit) as error:
             raise reference_failure(self.problem, error) from error

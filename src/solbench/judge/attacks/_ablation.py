@@ -19,7 +19,7 @@ from solbench.judge._device_cpu import CpuArena
 from solbench.judge._oracle import Oracle
 from solbench.judge._sampling import PerRun
 from solbench.judge._seeds import SeedBook
-from solbench.judge._session import Judge
+from solbench.judge._session import LocalJudge
 from solbench.judge._statistics import BUDGETS, Budget
 from solbench.judge.attacks._case import AttackCase, DeviceKind
 from solbench.judge.attacks._run import Finding, run_attack
@@ -31,7 +31,7 @@ _FIRST_COMPARISONS = 4
 class Ablation:
     """A defence that can be left out."""
 
-    take_out: Callable[[Judge, ExitStack], None]
+    take_out: Callable[[LocalJudge, ExitStack], None]
     breached_by: tuple[str, ...]
     """Cases of the corpus of which at least one then gains."""
     behind: str = ""
@@ -79,19 +79,19 @@ def run_control(
 
 
 def _run_without(
-    take_out: Callable[[Judge, ExitStack], None],
+    take_out: Callable[[LocalJudge, ExitStack], None],
     ablation: Ablation,
     corpus: Mapping[str, AttackCase],
     budgets: Mapping[str, Budget],
     device: str,
 ) -> list[Finding]:
     with ExitStack() as stack:
-        judge = stack.enter_context(Judge(device, budgets=budgets))
+        judge = stack.enter_context(LocalJudge(device, budgets=budgets))
         take_out(judge, stack)
         return [run_attack(judge, name, corpus[name]) for name in ablation.breached_by]
 
 
-def _nothing(judge: Judge, stack: ExitStack) -> None:
+def _nothing(judge: LocalJudge, stack: ExitStack) -> None:
     """Every defence stands."""
 
 
@@ -101,18 +101,18 @@ def _replace(stack: ExitStack, owner: Any, name: str, value: Any) -> None:
     setattr(owner, name, value)
 
 
-def _without_wall(*names: str) -> Callable[[Judge, ExitStack], None]:
-    def take_out(judge: Judge, stack: ExitStack) -> None:
+def _without_wall(*names: str) -> Callable[[LocalJudge, ExitStack], None]:
+    def take_out(judge: LocalJudge, stack: ExitStack) -> None:
         judge._zygote = start_zygote(leave_out=names)
 
     return take_out
 
 
-def _stale_values(judge: Judge, stack: ExitStack) -> None:
+def _stale_values(judge: LocalJudge, stack: ExitStack) -> None:
     _replace(stack, SeedBook, "seed", lambda self, call: 1)
 
 
-def _some_calls_unseen(judge: Judge, stack: ExitStack) -> None:
+def _some_calls_unseen(judge: LocalJudge, stack: ExitStack) -> None:
     plain, seen = Oracle.compare, [0]
 
     def compare(self: Oracle, outputs: Sequence[Any], expected: Sequence[Any]) -> list[GateResult]:
@@ -134,17 +134,17 @@ class _NeverHeld(_device_cpu.CpuDevice):
         return ""
 
 
-def _not_held(judge: Judge, stack: ExitStack) -> None:
+def _not_held(judge: LocalJudge, stack: ExitStack) -> None:
     judge.device = _NeverHeld()
 
 
-def _late_work_unseen(judge: Judge, stack: ExitStack) -> None:
+def _late_work_unseen(judge: LocalJudge, stack: ExitStack) -> None:
     _replace(stack, _processes, "stop_threads", lambda pid: None)
     _replace(stack, _device_cpu, "_late", lambda at_done, frozen: "")
     _replace(stack, _device_cpu, "_SLOW_STOP_NS", 1 << 62)
 
 
-def _inherited_environment(judge: Judge, stack: ExitStack) -> None:
+def _inherited_environment(judge: LocalJudge, stack: ExitStack) -> None:
     secret = {"SOLBENCH_SECRET_SEED": "1"}
     _replace(stack, _client, "clean_environment", lambda: {**os.environ, **secret})
 
@@ -157,11 +157,11 @@ class _PublicSecrets:
         return bytes(count)
 
 
-def _public_seeds(judge: Judge, stack: ExitStack) -> None:
+def _public_seeds(judge: LocalJudge, stack: ExitStack) -> None:
     _replace(stack, _seeds, "secrets", _PublicSecrets)
 
 
-def _outputs_left_as_they_are(judge: Judge, stack: ExitStack) -> None:
+def _outputs_left_as_they_are(judge: LocalJudge, stack: ExitStack) -> None:
     def renew_guards(self: CpuArena, buffer: Any, pattern: str) -> None:
         for start, end, guard in self._guards:
             buffer[start:end] = guard
@@ -169,20 +169,20 @@ def _outputs_left_as_they_are(judge: Judge, stack: ExitStack) -> None:
     _replace(stack, CpuArena, "_poison", renew_guards)
 
 
-def _guards_unseen(judge: Judge, stack: ExitStack) -> None:
+def _guards_unseen(judge: LocalJudge, stack: ExitStack) -> None:
     _replace(stack, CpuArena, "broken_guard", lambda self, slots: "")
 
 
-def _unsealed_inputs(judge: Judge, stack: ExitStack) -> None:
+def _unsealed_inputs(judge: LocalJudge, stack: ExitStack) -> None:
     kept = _device_cpu._INPUT_SEALS & ~_device_cpu.F_SEAL_FUTURE_WRITE
     _replace(stack, _device_cpu, "_INPUT_SEALS", kept)
 
 
-def _memory_unwatched(judge: Judge, stack: ExitStack) -> None:
+def _memory_unwatched(judge: LocalJudge, stack: ExitStack) -> None:
     _replace(stack, JailedWorker, "_check_memory", lambda self, now: None)
 
 
-def _short_times_believed(judge: Judge, stack: ExitStack) -> None:
+def _short_times_believed(judge: LocalJudge, stack: ExitStack) -> None:
     _replace(stack, PerRun, "doubt", lambda self, batch, latency_ms, floor_ms: "")
 
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 
 from solbench.errors import SolBenchError
 from solbench.jail import Limits
-from solbench.judge._session import EvaluationResult, Judge
+from solbench.judge._results import EvaluationResult
+from solbench.judge._session import LocalJudge
 from solbench.judge.attacks._case import AttackCase, HonestCase, Kind, Submission
 from solbench.spec import Problem, Timing
 
@@ -82,7 +83,7 @@ def limits_of(case: AttackCase | HonestCase, limits: Limits) -> Limits:
     return replace(limits, memory_bytes=_GPU_MEMORY_BYTES, load_s=60.0, meet_s=60.0)
 
 
-def require_walls(judge: Judge, case: AttackCase) -> None:
+def require_walls(judge: LocalJudge, case: AttackCase) -> None:
     """Raise ``JailError`` where a wall is missing: the corpus is run behind all of them or not at all.
 
     Found out with the honest twin of a case.
@@ -93,7 +94,7 @@ def require_walls(judge: Judge, case: AttackCase) -> None:
 
 
 def observe(
-    judge: Judge, problem: Problem, submission: Submission, name: str, limits: Limits = LIMITS
+    judge: LocalJudge, problem: Problem, submission: Submission, name: str, limits: Limits = LIMITS
 ) -> Observation:
     """Judge one submission. An exception of the judge is an observation too: the worst one."""
     try:
@@ -103,7 +104,7 @@ def observe(
     return _observation(result)
 
 
-def run_attack(judge: Judge, name: str, case: AttackCase) -> Finding:
+def run_attack(judge: LocalJudge, name: str, case: AttackCase) -> Finding:
     """Run the attack; where it passes, also its twin, and the attack on held-out inputs."""
     limits = limits_of(case, LIMITS)
     attack = _observe_afresh(judge, case.problem, case.attack, name, limits)
@@ -126,7 +127,7 @@ def run_attack(judge: Judge, name: str, case: AttackCase) -> Finding:
 
 
 def _observe_afresh(
-    judge: Judge, problem: Problem, submission: Submission, name: str, limits: Limits
+    judge: LocalJudge, problem: Problem, submission: Submission, name: str, limits: Limits
 ) -> Observation:
     """The reference is timed beside this very submission, not remembered from another."""
     judge.references.clear()
@@ -205,7 +206,7 @@ def gains(findings: Iterable[Finding]) -> int:
     return sum(bool(finding.gain) for finding in findings if finding.kind == "attack")
 
 
-def run_honest(judge: Judge, name: str, case: HonestCase) -> Observation:
+def run_honest(judge: LocalJudge, name: str, case: HonestCase) -> Observation:
     """Judge an honest look-alike; it should pass and not be accused."""
     return observe(judge, case.problem, case.solution, name, limits_of(case, HONEST_LIMITS))
 

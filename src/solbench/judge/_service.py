@@ -1,0 +1,64 @@
+"""The judge's process: takes orders over a channel, and sends each verdict when it falls."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import signal
+import traceback
+from multiprocessing.connection import Connection
+
+from solbench.errors import SolBenchError
+from solbench.judge._orders import Order, Verdict
+from solbench.judge._sections import SectionPage
+from solbench.judge._session import LocalJudge
+
+
+def main(channel_fd: int, page_fd: int, lifeline_fd: int) -> None:
+    """Serve until told to end, or until the process at the other end is gone."""
+    _die_with(lifeline_fd)
+    channel: Connection = Connection(channel_fd)
+    device, budgets, hot = channel.recv()
+    try:
+        judge = LocalJudge(device, budgets=budgets, hot=hot, sections=SectionPage(page_fd))
+    except SolBenchError as error:
+        channel.send(("error", error))
+        return
+    with judge:
+        channel.send(("ready", None))
+        while (order := channel.recv()) is not None:
+            _obey(judge, order, channel)
+
+
+def _die_with(lifeline_fd: int) -> None:
+    """Have the kernel kill this process when the pipe's other end closes, whatever it is doing.
+
+    A parent-death signal would come when the *thread* that started this process ends.
+    """
+    fcntl.fcntl(lifeline_fd, fcntl.F_SETOWN, os.getpid())
+    fcntl.fcntl(lifeline_fd, _F_SETSIG, signal.SIGKILL)
+    flags = fcntl.fcntl(lifeline_fd, fcntl.F_GETFL)
+    fcntl.fcntl(lifeline_fd, fcntl.F_SETFL, flags | os.O_ASYNC)
+
+
+_F_SETSIG = 10
+"""Python does not name this one (linux/fcntl.h)."""
+
+
+def _obey(judge: LocalJudge, order: Order, channel: Connection) -> None:
+    def tell(verdict: Verdict) -> None:
+        channel.send(("verdict", verdict))
+
+    try:
+        judge.carry_out(order, tell)
+    except Exception as error:  # noqa: BLE001 - the process boundary: it is raised on the other side
+        channel.send(("error", _sendable(error)))
+    else:
+        channel.send(("done", None))
+
+
+def _sendable(error: Exception) -> Exception:
+    """Errors of ours are sent as they are; a bug takes along where it happened."""
+    if isinstance(error, SolBenchError):
+        return error
+    return RuntimeError(f"in the judge's process:\n{''.join(traceback.format_exception(error))}")
