@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from solbench.bound import _region, _sets, derive_bound, function_program
+from solbench.bound import _boxes, _region, _sets, derive_bound, function_program
 from solbench.bound._region import Joint
 
 
@@ -42,7 +42,7 @@ def test_a_large_band_times_its_transpose() -> None:
 def test_counting_overlapping_masks_agrees_with_enumeration(
     monkeypatch: pytest.MonkeyPatch, weighted: bool
 ) -> None:
-    monkeypatch.setattr(_region, "DENSE_LIMIT", 1)
+    monkeypatch.setattr(_boxes, "DENSE_LIMIT", 1)
     draw = np.random.default_rng(0)
     shape = (4, 5, 6, 3)
     masks = {dims: draw.random([shape[d] for d in dims]) < 0.6 for dims in ((0, 1), (1, 2), (0, 2))}

@@ -14,6 +14,7 @@ from math import prod
 import numpy as np
 
 from solbench.bound import _region, _reps, _sets
+from solbench.bound._bands import Bands, bands
 from solbench.bound._region import Box, Joint, Region, Shape
 from solbench.bound._reps import CONST, Rep
 from solbench.bound._sets import DENSE_LIMIT, IndexSet, Indices, Mask
@@ -147,19 +148,19 @@ def _pull_box(box: Box, axes: Axes, shape: Shape, ranks: Shape) -> Box | None:
         elif isinstance(axis, Along | Table):
             sets[dim] = map_set(axis, box.sets[axis.rank])
             users.setdefault(axis.rank, []).append(dim)
-    joints = []
+    joints: list[Joint] = []
     joined: set[int] = set()
     reduced = _region.eliminate(box, users, ranks)
     if reduced is None:
         return None
     for joint in reduced.joints:
         joined.update(joint.dims)
-        joints.append(_pull_joint(joint, box, axes, users, shape))
+        joints += _pull_joint(joint, box, axes, users, shape)
     for rank, dims in users.items():
         if rank not in joined and len(dims) > 1 and len(box.sets[rank]) > 1:
             line = Joint((rank,), np.ones(ranks[rank], dtype=np.bool_))
-            joints.append(_pull_joint(line, box, axes, users, shape))
-    return _region.make_box(sets, [j for j in joints if j is not None], shape)
+            joints += _pull_joint(line, box, axes, users, shape)
+    return _region.make_box(sets, joints, shape)
 
 
 def _ranks_of(axis: Axis) -> tuple[int, ...]:
@@ -186,7 +187,9 @@ def _through_taps(axis: Taps, box: Box, used: set[int]) -> IndexSet:
 
 def _pairs(joint: Joint, box: Box, axis: Taps, own: list[int], used: set[int]) -> Mask:
     """A joint over (rank, tap) within the box's sets; size 1 along the one that it lacks."""
-    part = _region.cut(joint.mask, [box.sets[r] for r in joint.dims])
+    if not joint.holdable:
+        return np.zeros((1, 1), dtype=np.bool_)
+    part = _region.cut(joint.dense(), [box.sets[r] for r in joint.dims])
     lost = tuple(i for i, r in enumerate(joint.dims) if r not in own)
     shared = any(r in used for r in joint.dims if r not in own)
     if lost:
@@ -207,11 +210,17 @@ def map_set(axis: Along | Table, indices: IndexSet) -> IndexSet:
 
 def _pull_joint(
     joint: Joint, box: Box, axes: Axes, users: dict[int, list[int]], shape: Shape
-) -> Joint | None:
+) -> list[Joint]:
     """The joint as the operand sees it: projected on the ranks that it has."""
     used = [r for r in joint.dims if r in users]
     if not used:
-        return None
+        return []
+    if isinstance(joint.mask, Bands):
+        found = _pull_bands(joint.mask, joint.dims, box, axes, users, shape)
+        if found is not None:
+            return [found]
+        if not joint.holdable:
+            return _nothing(joint, users)
     sizes = dict(zip(joint.dims, joint.mask.shape, strict=True))
     if all(len(users[r]) == 1 and _is_identity(axes[users[r][0]]) for r in used) and all(
         shape[users[r][0]] == sizes[r] for r in used
@@ -220,15 +229,53 @@ def _pull_joint(
             slice(None) if r in users or len(box.sets[r]) == n else _sets.to_array(box.sets[r])
             for r, n in zip(joint.dims, joint.mask.shape, strict=True)
         ]
-        mask = joint.mask
+        mask = joint.dense()
         for axis, chosen in enumerate(cuts):
             if not isinstance(chosen, slice):
                 mask = np.take(mask, chosen, axis=axis)
         lost = tuple(a for a, r in enumerate(joint.dims) if r not in users)
         if lost:
             mask = np.asarray(mask.any(axis=lost))
-        return Joint(tuple(users[r][0] for r in used), mask)
+        return [Joint(tuple(users[r][0] for r in used), mask)]
     return _scattered(joint, box, axes, users, used, shape)
+
+
+def _pull_bands(
+    mask: Bands,
+    dims: tuple[int, ...],
+    box: Box,
+    axes: Axes,
+    users: dict[int, list[int]],
+    shape: Shape,
+) -> Joint | None:
+    """Intervals as the operand sees them; ``None`` where they are no intervals of it."""
+    kept = [r for r in dims if r in users]
+    if any(len(users[r]) != 1 for r in kept):
+        return None
+    if len(kept) == 1:
+        lost = 1 - dims.index(kept[0])
+        line = mask.any_along(lost, box.sets[dims[lost]])
+        alone = Box((box.sets[kept[0]],), ())
+        axis, size = axes[users[kept[0]][0]], shape[users[kept[0]][0]]
+        assert isinstance(axis, Along | Table)
+        within = _sets.intersect(alone.sets[0], _sets.from_mask(line))
+        return Joint((users[kept[0]][0],), _sets.to_mask(map_set(axis, within), size))
+    row, column = (axes[users[r][0]] for r in dims)
+    height, width = (shape[users[r][0]] for r in dims)
+    if not all(isinstance(a, Along) and a.step == 1 for a in (row, column)):
+        return None
+    assert isinstance(row, Along) and isinstance(column, Along)
+    places = np.arange(height) - row.start
+    inside = (places >= 0) & (places < len(mask.low))
+    moved = mask.moved(np.where(inside, places, 0), -column.start, width)
+    own = bands(np.where(inside, moved.low, 0), np.where(inside, moved.high, 0), width)
+    return Joint(tuple(users[r][0] for r in dims), own)
+
+
+def _nothing(joint: Joint, users: dict[int, list[int]]) -> list[Joint]:
+    """In place of a mask that cannot be followed: no position, the safe side."""
+    first = next(r for r in joint.dims if r in users)
+    return [Joint((users[first][0],), np.zeros(0, dtype=np.bool_))]
 
 
 def _is_identity(axis: Axis) -> bool:
@@ -242,17 +289,17 @@ def _scattered(
     users: dict[int, list[int]],
     used: list[int],
     shape: Shape,
-) -> Joint:
-    """Every position of the joint, mapped one by one."""
-    inside = _region.cut(joint.mask, [box.sets[r] for r in joint.dims])
+) -> list[Joint]:
+    """Every position of the joint, mapped one by one; a single one where that gets too large."""
+    inside = _region.cut(joint.dense(), [box.sets[r] for r in joint.dims])
     where = dict(zip(joint.dims, np.nonzero(inside), strict=True))
     dims = [d for r in used for d in users[r]]
     if prod(shape[d] for d in dims) > DENSE_LIMIT:
         where = {r: found[:1] for r, found in where.items()}
-        dims = dims[:1]
+        return [Joint((d,), _sets.to_mask(_indices(axes[d], box, where), shape[d])) for d in dims]
     mask = np.zeros([shape[d] for d in dims], dtype=np.bool_)
     mask[tuple(_indices(axes[d], box, where) for d in dims)] = True
-    return Joint(tuple(dims), mask)
+    return [Joint(tuple(dims), mask)]
 
 
 def _indices(axis: Axis, box: Box, where: dict[int, Indices]) -> Indices:
@@ -264,10 +311,20 @@ def _indices(axis: Axis, box: Box, where: dict[int, Indices]) -> Indices:
 def push(box: Box, axes: Axes, ranks: Shape) -> Box | None:
     """Box of the iteration space whose reads fall into ``box``; ``None`` if none does.
 
-    Dimensions that are read whole do not restrict the result.
+    Dimensions that are read whole do not restrict the result. A mask of intervals that cannot be followed
+    leaves nothing.
     """
     sets: list[IndexSet] = [range(n) for n in ranks]
-    joints: list[Joint | None] = [_push_joint(j, axes, ranks) for j in box.joints]
+    joints: list[Joint | None] = []
+    for joint in box.joints:
+        if isinstance(joint.mask, Bands):
+            found = _push_bands(joint.mask, [axes[d] for d in joint.dims], ranks)
+            if found is not None:
+                joints.append(found)
+                continue
+            if not joint.holdable:
+                return None
+        joints.append(_push_joint(joint, axes, ranks))
     for axis, indices in zip(axes, box.sets, strict=True):
         if isinstance(axis, Fixed):
             if axis.index not in indices:
@@ -279,6 +336,26 @@ def push(box: Box, axes: Axes, ranks: Shape) -> Box | None:
                 sets[axis.rank], _preimage(axis, indices, ranks[axis.rank])
             )
     return _region.make_box(sets, [j for j in joints if j is not None], ranks)
+
+
+def _push_bands(mask: Bands, axes: Sequence[Axis], ranks: Shape) -> Joint | None:
+    """Intervals as the iteration space sees them; ``None`` where they are no intervals of it."""
+    row, column = axes
+    height, width = mask.shape
+    if isinstance(row, Fixed) and isinstance(column, Along | Table):
+        line = mask.row(row.index)
+        read = np.clip(axis_table(column, ranks[column.rank]), 0, width - 1)
+        return Joint((column.rank,), line[read])
+    if not isinstance(row, Along | Table):
+        return None
+    # reads outside the tensor (padding) are excluded by the index sets of the box
+    rows = np.clip(axis_table(row, ranks[row.rank]), 0, height - 1)
+    if isinstance(column, Fixed):
+        return Joint((row.rank,), mask.column(column.index)[rows])
+    if not isinstance(column, Along) or column.step != 1 or column.rank == row.rank:
+        return None
+    moved = mask.moved(rows, column.start, ranks[column.rank])
+    return Joint((row.rank, column.rank), moved)
 
 
 def _push_taps(axis: Taps, indices: IndexSet) -> Joint | None:
@@ -309,7 +386,7 @@ def axis_table(axis: Along | Table, size: int) -> Indices:
 
 
 def _push_joint(joint: Joint, axes: Axes, ranks: Shape) -> Joint | None:
-    mask: Mask = joint.mask
+    mask: Mask = joint.dense()
     if any(isinstance(axes[d], Whole | Taps) for d in joint.dims):
         return None
     own = [axes[d] for d in joint.dims]

@@ -141,7 +141,10 @@ def of_pieces(parts: Sequence[Box | None], shape: Shape) -> PinRule:
 
 
 def of_region(value: float, region: _region.Region) -> Pin | None:
-    """A constant outside a region; several boxes become one mask if that is small."""
+    """A constant outside a region; several boxes become one mask if that is small, else the largest is kept.
+
+    What else is free then counts as constant: too little work, which is safe.
+    """
     if region.is_empty:
         return Pin(value, None)
     if region.is_full:
@@ -151,7 +154,7 @@ def of_region(value: float, region: _region.Region) -> Pin | None:
     dims = tuple(d for d in range(len(region.shape)) if _matters(region, d))
     sizes = [region.shape[d] for d in dims]
     if prod(sizes) > DENSE_LIMIT:
-        return None
+        return Pin(value, max(region.boxes, key=lambda b: _region.count_box(b, {})))
     mask = np.zeros(sizes, dtype=np.bool_)
     for box in region.boxes:
         mask |= _region.membership(box, dims, region.shape)

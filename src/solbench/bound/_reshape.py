@@ -93,13 +93,10 @@ def _through_joint(
     mine = [*alone, *(d for g in involved for d in g[0])]
     theirs = [*(simple[d] for d in alone), *(d for g in involved for d in g[1])]
     if not involved:
-        order = [joint.dims.index(d) for d in alone]
-        return Joint(tuple(theirs), np.transpose(joint.mask, order))
+        return Joint(tuple(simple[d] for d in joint.dims), joint.mask)
     dims = tuple(sorted(mine))
-    if prod(source[d] for d in dims) > DENSE_LIMIT:
-        first = np.zeros([target[d] for d in theirs[:1]], dtype=np.bool_)
-        first[0] = True
-        return Joint(tuple(theirs[:1]), first)
+    if prod(source[d] for d in dims) > DENSE_LIMIT:  # nothing, the safe side
+        return Joint(tuple(theirs[:1]), np.zeros(target[theirs[0]], dtype=np.bool_))
     only = Box(box.sets, (joint,))
     member = np.broadcast_to(_region.membership(only, dims, source), [source[d] for d in dims])
     member = np.transpose(member, [dims.index(d) for d in mine])
