@@ -61,10 +61,24 @@ def test_too_few_looks_say_nothing():
 def test_the_choice_is_made_anew_with_more_samples():
     made = clocks(2.0, 30.0, 2.0)
     assert OVERLAPS in made.choose()
-    for _ in range(20):
+    for _ in range(40):
         made.single.add(2.0 / 1e3)
     assert made.choose() == {}
     assert made.ranking is made.queued
+
+
+def test_one_slow_call_alone_does_not_tell():
+    made = clocks(4.0, 4.5, 4.0)
+    for alone_us in (30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0):
+        made.single.add(alone_us / 1e3)
+    # the median is 30 us, its interval begins at 4.5 us
+    assert made.choose() == {}
+
+
+def test_where_the_host_starts_each_call_only_a_call_alone_counts():
+    made = clocks(32.0, 236.0, 30.0)
+    assert made.choose(queued=False) == {}
+    assert made.ranking is made.single
 
 
 def test_one_sample_feeds_all_three():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import torch
 
@@ -49,12 +49,18 @@ def unravel(flat: int, shape: tuple[int, ...], elements: int) -> tuple[int, ...]
     return tuple(reversed(index))
 
 
+def groups_to_join(references: Sequence[Mapping[str, torch.Tensor]]) -> Iterator[tuple[int, int]]:
+    """Start and end of stretches of calls that are small enough to be joined."""
+    elements = max((tensor.numel() for tensor in references[0].values()), default=1)
+    size = max(1, CHUNK_ELEMENTS["cuda"] // max(1, elements))
+    for start in range(0, len(references), size):
+        yield start, min(start + size, len(references))
+
+
 def can_be_joined(
     outputs: Sequence[Mapping[str, torch.Tensor]], references: Sequence[Mapping[str, torch.Tensor]]
 ) -> bool:
     """Whether outputs of several calls are so small and alike that they may be compared in one stack."""
-    if len(references) < 2:
-        return False
     return all(
         reference.is_cuda
         and 0 < reference.numel() <= CHUNK_ELEMENTS["cuda"] // len(references)

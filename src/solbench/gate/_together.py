@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import torch
 
-from solbench.gate._form import can_be_joined
+from solbench.gate._form import can_be_joined, groups_to_join
 from solbench.gate._official import Tally, official_gate_all, verdict, worst_of
 from solbench.gate._types import GateResult, ToleranceLike
 
@@ -23,9 +23,11 @@ def official_gate_calls(
     On a GPU every number that is read costs a synchronisation, so small outputs of all calls are
     judged together; a call that does not plainly pass is then looked at by itself.
     """
-    together = list[GateResult | None]([None] * len(references))
-    if can_be_joined(outputs, references):
-        together = _judge_together(outputs, references, tolerance)
+    together: list[GateResult | None] = []
+    for start, stop in groups_to_join(references):
+        mine, right = outputs[start:stop], references[start:stop]
+        joined = can_be_joined(mine, right)
+        together += _judge_together(mine, right, tolerance) if joined else [None] * len(right)
     return [
         known or official_gate_all(mine, right, tolerance)
         for known, mine, right in zip(together, outputs, references, strict=True)

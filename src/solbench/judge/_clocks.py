@@ -58,9 +58,16 @@ class Clocks:
         if all(sampled.values()):
             self.sampled.add(sampling.latency_ms(sampled, floor), lost_share)
 
-    def choose(self) -> dict[str, str]:
-        """Decide which clock ranks; returns flag → evidence where it is not the precise one."""
+    def choose(self, *, queued: bool = True) -> dict[str, str]:
+        """Decide which clock ranks; returns flag → evidence where it is not the precise one.
+
+        ``queued``: whether runs were enqueued before they were released; where the host starts each call,
+        only a call alone means anything.
+        """
         flags: dict[str, str] = {}
+        if not queued:
+            self.ranked = "single"
+            return flags
         self.ranked = "queued"
         if early := self._finished_early():
             flags[EARLY], self.ranked = early, "sampled"
@@ -85,11 +92,14 @@ class Clocks:
         """A call takes longer alone than queued with others: they share work, or run at once."""
         if not self.single or not self.queued:
             return ""
-        alone = median_interval(self.single.counted).median
+        alone = median_interval(self.single.counted).low
         queued = median_interval(self.queued.counted).median
         longer = alone - queued
         apart = longer > _ALONE_MS + _ALONE_SHARE * queued
         short = longer > _SHORT_ALONE_MS and alone > _SHORT_RATIO * queued
         if not apart and not short:
             return ""
-        return f"{alone * 1e3:.3g} us for a call alone, {queued * 1e3:.3g} us for one of many queued ones"
+        return (
+            f"at least {alone * 1e3:.3g} us for a call alone, {queued * 1e3:.3g} us for one of many "
+            "queued ones"
+        )

@@ -190,6 +190,10 @@ class CudaDevice:
             sampled_ms=(sampled_ns - start_ns) / 1e6,
         )
 
+    def _forget_persisting_lines(self) -> None:
+        """Whoever set them. It waits for the judge's own work, so it must come before the watch."""
+        cuda_driver.reset_persisting_l2()
+
     def _finish_own_work(self) -> None:
         torch.cuda.current_stream(self._device).synchronize()
 
@@ -206,6 +210,7 @@ class CudaDevice:
     ) -> tuple[Watched, torch.Tensor]:
         """Deliver the inputs and flush, watched; also the outputs' secret places at the very end."""
         for _ in range(_ATTEMPTS):
+            self._forget_persisting_lines()
             self._watch.start()
             arena.deliver(run.slots)
             before = arena.sample(positions)
@@ -219,8 +224,7 @@ class CudaDevice:
         return watched, before
 
     def _enqueue_flush(self) -> None:
-        """Write twice the L2, then read once its size from a clean buffer; persisting lines are reset."""
-        cuda_driver.reset_persisting_l2()
+        """Write twice the L2, then read once its size from a clean buffer."""
         self._flush_began.record()
         self._dirty.zero_()
         torch.amax(self._clean, 0, out=self._sum)

@@ -112,6 +112,8 @@ class Bench:
     poison: Poison = "zeros"
     """How the outputs of timed calls start; official problems promise zeros."""
     audits: Audits = field(default_factory=Audits)
+    least_calls: int = 0
+    """A verdict that is repeated needs as many calls as it took."""
     clock: Callable[[], float] = time.perf_counter
 
     def measure(self, into: Measurement, rule: StopRule, reference_rule: StopRule) -> None:
@@ -119,7 +121,7 @@ class Bench:
         if not self.device.interleaves and not into.failure:
             self._time_reference(into, reference_rule)
         watch = Stopwatch(self.clock)
-        batch = self._warm_up(into)
+        batch = self.warm_up(into)
         if into.failure is not None:
             return
         sampling = self.device.sampling
@@ -128,26 +130,28 @@ class Bench:
         series = into.clocks.queued
         kept, total = len(series.kept), len(series)
         turn = 0
-        while not _done(rule, series.kept[kept:], len(series) - total, watch.elapsed_s):
+        while into.calls < self.least_calls or not _done(
+            rule, series.kept[kept:], len(series) - total, watch.elapsed_s
+        ):
             with_reference = self.device.interleaves and (
                 turn % DRIFT_EVERY == 0
                 or not _done(
                     reference_rule, into.reference.kept, len(into.reference), watch.elapsed_s
                 )
             )
-            self._timed_round(into, batch, turn, with_reference)
+            self.timed_round(into, batch, turn, with_reference)
             if into.failure is not None:
                 return
             turn += 1
-        into.flags.update(into.clocks.choose())
-        _flag_noise(into, rule)
         if self.candidate.worker is not None:
             into.flags.update(self.device.notes(self.candidate.worker))
+        into.flags.update(into.clocks.choose(queued="synchronises" not in into.flags))
+        _flag_noise(into, rule)
         latency_ms = median_interval(into.candidate.counted).median
         into.doubt = sampling.doubt(batch, latency_ms, into.floor_ms) or _doubt_of(into.flags)
         self._try_other_values(into)
 
-    def _warm_up(self, into: Measurement) -> int:
+    def warm_up(self, into: Measurement) -> int:
         """Poisoned and plain calls, checked but not counted. Returns how many calls a run holds."""
         poisoned = self._round(into, 1, 0, "random", with_reference=True)
         suspicion = poisoned["candidate"].failure
@@ -186,13 +190,17 @@ class Bench:
             return
         if _done(rule, into.reference.kept, len(into.reference), 0.0):
             return
-        alone = Measurement(calls=into.calls)
+        # Seeds of its own: which calls the candidate gets must not depend on whether this was needed.
+        bench = replace(
+            self, candidate=reference, reference=None, seeds=SeedBook(), audits=Audits(), least_calls=0
+        )
+        alone = Measurement()
         candidate.freeze()
         try:
-            replace(self, candidate=reference, reference=None).measure(alone, rule, rule)
+            bench.measure(alone, rule, rule)
         finally:
             candidate.thaw()
-        into.calls, into.reference = alone.calls, alone.clocks.queued
+        into.reference = alone.clocks.queued
         if alone.failure is not None:
             into.reference = Series()
             into.flags["reference_not_timed"] = alone.failure.reason
@@ -218,7 +226,7 @@ class Bench:
         numerical = failure.status == "INCORRECT_NUMERICAL" and not failure.fatal
         return numerical and self.poison == "zeros"
 
-    def _timed_round(self, into: Measurement, batch: int, turn: int, with_reference: bool) -> None:
+    def timed_round(self, into: Measurement, batch: int, turn: int, with_reference: bool) -> None:
         """The runs of one sample, of the candidate and maybe of the reference."""
         sampling = self.device.sampling
         mine: dict[int, Outcome] = {}
