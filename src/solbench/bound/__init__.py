@@ -2,6 +2,9 @@
 
 from solbench.bound._analyse import analyse
 from solbench.bound._batch import Found, bound_lines, bound_record, find_programs
+from solbench.bound._cache_report import CacheLevel, CachePiece, CacheReport, cache_report
+from solbench.bound._compare import Difference, compare_records
+from solbench.bound._confidence import Confidence, confidence
 from solbench.bound._derive import derive_bound
 from solbench.bound._explain import PlainCount, formulas, plain_count
 from solbench.bound._node_check import NodeCheck
@@ -18,14 +21,30 @@ from solbench.bound._programs import (
     module_program,
     problem_program,
 )
-from solbench.bound._result import Bound, Demand, NodeCost, Removed, Term, Traffic
+from solbench.bound._result import (
+    Bound,
+    Chain,
+    Contraction,
+    Demand,
+    NodeCost,
+    Removed,
+    Term,
+    Traffic,
+)
 from solbench.bound._verify import Verification, verify_graph
 from solbench.bound.capture import capture
 
 __all__ = [
     "Admission",
     "Bound",
+    "CacheLevel",
+    "CachePiece",
+    "CacheReport",
+    "Chain",
+    "Confidence",
+    "Contraction",
     "Demand",
+    "Difference",
     "Found",
     "NodeCheck",
     "NodeCost",
@@ -42,7 +61,10 @@ __all__ = [
     "analyse",
     "bound_lines",
     "bound_record",
+    "cache_report",
     "capture",
+    "compare_records",
+    "confidence",
     "derive_bound",
     "find_programs",
     "formulas",

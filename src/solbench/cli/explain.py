@@ -12,19 +12,19 @@ import typer
 
 from solbench.cli import _console
 from solbench.cli._app import app
-from solbench.cli._options import (
-    Blobs,
-    Clock,
-    Hardware,
-    Json,
-    Precision,
-    PrecisionChoice,
-    select_workloads,
+from solbench.cli._explaining import (
+    explained_record,
+    is_record_file,
+    other_record,
+    program_at,
+    saved_record,
 )
+from solbench.cli._options import Blobs, Clock, Hardware, Json, Precision, PrecisionChoice
 from solbench.errors import InputError
 
 if TYPE_CHECKING:
-    from solbench.bound import Bound, Program
+    from solbench.bound import Bound, CacheReport, Program
+    from solbench.cli._explaining import Derive, Subject
     from solbench.spec import Problem
 
 
@@ -39,7 +39,8 @@ def explain_command(
         Path,
         typer.Argument(
             metavar="PATH",
-            help="A problem folder, its definition.json, or a module (Model, get_inputs, get_init_inputs).",
+            help="A problem folder, its definition.json, or a module (Model, get_inputs, get_init_inputs); "
+            "with --compare also a file of saved bounds.",
         ),
     ],
     workload: Annotated[
@@ -59,13 +60,40 @@ def explain_command(
             help="fused-io: also the plain count (all contraction work, all tensors once).",
         ),
     ] = Method.DEMAND,
+    cache: Annotated[
+        bool,
+        typer.Option("--cache", help="Also traffic of the contractions against on-chip capacity."),
+    ] = False,
+    compare: Annotated[
+        str | None,
+        typer.Option(
+            "--compare",
+            metavar="OTHER",
+            help="List what differs in another bound: of a path, a hardware name, "
+            "a workload of this problem, or a file of saved bounds.",
+        ),
+    ] = None,
     verify: Annotated[
         bool, typer.Option("--verify", help="Replay the graph in float64 against the reference.")
     ] = False,
     precision: Precision = PrecisionChoice.AUTO,
     plot: Annotated[
         Path | None,
-        typer.Option("--plot", metavar="FILE.svg", help="Write the terms and the roofline."),
+        typer.Option(
+            "--plot", metavar="FILE", help="Draw the terms and the roofline (.svg, .png)."
+        ),
+    ] = None,
+    cache_plot: Annotated[
+        Path | None,
+        typer.Option(
+            "--cache-plot", metavar="FILE", help="Draw traffic against capacity (.svg, .png)."
+        ),
+    ] = None,
+    html: Annotated[
+        Path | None,
+        typer.Option(
+            "--html", metavar="FILE", help="Write everything as one page without a network."
+        ),
     ] = None,
     blobs: Blobs = None,
     json_lines: Json = False,
@@ -76,76 +104,138 @@ def explain_command(
 
     Example: solbench explain examples/rmsnorm --hardware b200 --why-not
     """
-    from solbench.bound import derive_bound
+    _check_files(plot, cache_plot, html)
+
     from solbench.cli._hardware import resolve_hardware
-    from solbench.spec import contained
 
-    if plot is not None and plot.suffix != ".svg":
-        raise InputError("is not the name of an SVG file", file=plot, key="--plot")
-    program, uuid = _program(path, workload, blobs)
-    device = resolve_hardware(hardware)
-    quiet = _console.records_only() if json_lines else nullcontext()
-    with quiet, _console.progress("deriving the bound", None), contained():
-        (bound,) = derive_bound(
-            program,
-            device,
-            workload=uuid,
-            clock_mhz=clock_mhz,
-            verify=verify,
-            precision=precision.value,
-        )
-    if plot is not None:
-        from solbench.report import bound_svg
+    saved = is_record_file(path)
+    subject = None if saved else program_at(path, workload, blobs)
+    device = hardware if saved else resolve_hardware(hardware)
 
-        plot.write_text(bound_svg(bound), encoding="utf-8")
+    def derive(program: Problem | Program, uuid: str | None, other: str | None) -> Bound:
+        name = other or device or resolve_hardware(None)
+        return _derived(program, uuid, name, clock_mhz, verify, precision, json_lines)
+
+    if subject is None or device is None:
+        _compare_saved(path, compare, derive, blobs, json_lines)
+        return
+    bound = derive(*subject, None)
+    if compare is not None:
+        own = explained_record(bound)
+        _compare(str(path), own, other_record(compare, own, subject, derive, blobs), json_lines)
+        return
+    curves = _curves(bound, device) if cache or cache_plot or html else None
+    _write_files(bound, curves, plot, cache_plot, html)
     if json_lines:
-        _console.emit(_record(bound, method))
+        _console.emit(_record(bound, method, curves if cache else None))
     else:
-        _print(bound, method, why_not)
+        _print(bound, method, why_not, curves if cache else None)
     if not bound.complete:
         raise typer.Exit(_console.ExitCode.NO)
 
 
-def _program(
-    path: Path, workload: str | None, blobs: list[Path] | None
-) -> tuple[Problem | Program, str | None]:
-    from solbench.bound import module_program
-    from solbench.spec import load_problem
-
-    if path.suffix == ".py":
-        if workload is not None:
-            raise InputError("a module has no workloads", file=path, key="--workload")
-        if not path.is_file():
-            raise InputError("no such file or folder", file=path)
-        return module_program(path), None
-    problem = load_problem(path, blobs or ())
-    chosen = select_workloads(problem, None if workload is None else [workload])[0]
-    if workload is None and len(problem.workloads) > 1:
-        _console.note(f"note: the first of {len(problem.workloads)} workloads; see --workload")
-    return problem, chosen.uuid
+def _check_files(plot: Path | None, cache_plot: Path | None, html: Path | None) -> None:
+    for key, file, endings in (
+        ("--plot", plot, (".svg", ".png")),
+        ("--cache-plot", cache_plot, (".svg", ".png")),
+        ("--html", html, (".html", ".htm")),
+    ):
+        if file is not None and file.suffix not in endings:
+            remedy = f"Let its name end in {' or '.join(endings)}."
+            raise InputError("cannot be written in this form", file=file, key=key, remedy=remedy)
 
 
-def _print(bound: Bound, method: Method, why_not: bool) -> None:
+def _derived(
+    program: Problem | Program, uuid: str | None, hardware: str, clock_mhz: float | None, verify: bool,
+    precision: PrecisionChoice, json_lines: bool,
+) -> Bound:  # fmt: skip
+    from solbench.bound import derive_bound
+    from solbench.spec import contained
+
+    quiet = _console.records_only() if json_lines else nullcontext()
+    with quiet, _console.progress("deriving the bound", None), contained():
+        (bound,) = derive_bound(
+            program, hardware, workload=uuid, clock_mhz=clock_mhz, verify=verify,
+            precision=precision.value,
+        )  # fmt: skip
+    return bound
+
+
+def _curves(bound: Bound, hardware: str) -> CacheReport | None:
+    """Traffic against capacity; nothing for a program without contractions."""
+    from solbench.bound import cache_report
+    from solbench.hardware import load_hardware
+
+    if bound.demand is None or not bound.demand.contractions:
+        return None
+    return cache_report(bound.demand, load_hardware(hardware))
+
+
+def _write_files(
+    bound: Bound, curves: CacheReport | None, plot: Path | None, cache_plot: Path | None,
+    html: Path | None,
+) -> None:  # fmt: skip
+    from solbench.report import bound_plot, explain_page
+    from solbench.report import cache_plot as draw_curves
+
+    if plot is not None:
+        plot.write_bytes(bound_plot(bound, plot.suffix))
+    if cache_plot is not None:
+        if curves is None:
+            raise InputError("there is no contraction to draw", key="--cache-plot")
+        title = f"{bound.problem} on {bound.hardware}"
+        cache_plot.write_bytes(draw_curves(curves, title, cache_plot.suffix))
+    if html is not None:
+        html.write_text(explain_page(bound, curves), encoding="utf-8")
+
+
+def _print(bound: Bound, method: Method, why_not: bool, curves: CacheReport | None) -> None:
     from solbench.bound import plain_count
-    from solbench.report import explain_report, plain_count_table
+    from solbench.report import cache_tables, explain_report, plain_count_table
 
     _console.out().print(explain_report(bound, why_not=why_not))
     if method is Method.FUSED_IO and bound.demand is not None:
         _console.out().print(plain_count_table(bound, plain_count(bound.demand)))
+    if curves is not None:
+        _console.out().print(cache_tables(curves))
 
 
-def _record(bound: Bound, method: Method) -> dict[str, Any]:
-    """The record of ``solbench bound`` with the reasons beside it."""
-    from solbench.bound import bound_record, plain_count
+def _record(bound: Bound, method: Method, curves: CacheReport | None) -> dict[str, Any]:
+    from solbench.bound import plain_count
 
-    demand = bound.demand
-    record = {
-        **bound_record(bound),
-        "terms": [asdict(term) for term in bound.terms],
-        "nodes": [asdict(node) for node in demand.nodes] if demand else [],
-        "traffic": [asdict(each) for each in demand.traffic] if demand else [],
-        "removed": [asdict(each) for each in demand.removed] if demand else [],
-    }
-    if method is Method.FUSED_IO and demand is not None:
-        record["fused_io"] = asdict(plain_count(demand))
+    record = explained_record(bound)
+    if method is Method.FUSED_IO and bound.demand is not None:
+        record["fused_io"] = asdict(plain_count(bound.demand))
+    if curves is not None:
+        record["cache"] = asdict(curves)
     return record
+
+
+def _compare_saved(
+    path: Path, compare: str | None, derive: Derive, blobs: list[Path] | None, json_lines: bool
+) -> None:
+    if compare is None:
+        raise InputError("a saved bound can only be compared", file=path, remedy="Give --compare.")
+    own = saved_record(path)
+    subject: Subject | None = None
+    _compare(str(path), own, other_record(compare, own, subject, derive, blobs), json_lines)
+
+
+def _compare(
+    label: str, own: dict[str, Any], other: tuple[str, dict[str, Any]], json_lines: bool
+) -> None:
+    from solbench.bound import compare_records
+
+    differences = compare_records(own, other[1])
+    if json_lines:
+        _console.emit(
+            {
+                "first": label,
+                "second": other[0],
+                "differences": [{**asdict(each), "ratio": each.ratio} for each in differences],
+            }
+        )
+        return
+    from solbench.report import compare_table
+
+    _console.out().print(compare_table(differences, label, other[0]))

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from solbench.report._bound_plot import bound_svg
+from solbench.report._bound_plot import bound_plot, bound_svg
 from solbench.report._bounds import bound_report, bound_table, findings_report
+from solbench.report._cache import cache_plot, cache_tables
+from solbench.report._compare import compare_table
 from solbench.report._explain import explain_report, plain_count_table
+from solbench.report._explain_page import explain_page
 from solbench.report._hardware import calibration_report, hardware_report, hardware_table
 from solbench.report._page import html_page
 from solbench.report._roofline import roofline_svg
@@ -13,14 +16,19 @@ from solbench.report._tables import evaluation_report, evaluation_table, overvie
 
 __all__ = [
     "Summary",
+    "bound_plot",
     "bound_report",
     "bound_svg",
     "bound_table",
     "by_solution",
+    "cache_plot",
+    "cache_tables",
     "calibration_report",
+    "compare_table",
     "distance",
     "evaluation_report",
     "evaluation_table",
+    "explain_page",
     "explain_report",
     "findings_report",
     "hardware_report",

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _MOST_ROWS = 40
 """Of operations shown: an unrolled loop has thousands, and the largest ones explain the bound."""
-_LINE_CHARS = 26
+_LINE_CHARS = 20
 _ENTERS = {"t_sol": "T_SOL", "t_attainable": "T_attainable"}
 
 
@@ -31,6 +31,7 @@ def explain_report(bound: Bound, *, why_not: bool = False) -> Group:
         parts.append(Text(f"incomplete: no rule for {', '.join(bound.unknown_ops)}", "red"))
     if bound.terms:
         parts.append(term_table(bound.terms))
+        parts += [Text(f"{t.resource}: {t.detail}", style="dim") for t in bound.terms if t.detail]
     if bound.demand is not None:
         parts += _demand(bound.demand, why_not)
     if bound.admission is not None:
@@ -47,18 +48,34 @@ def _title(bound: Bound) -> Text:
 
 
 def _times(bound: Bound) -> Table:
+    from solbench.bound import confidence  # brings torch, which other reports do without
+
     table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
     table.add_column(style="dim", no_wrap=True)
     table.add_column(justify="right", style="bold", no_wrap=True)
     table.add_column()
     binds = f"{bound.binding} binds" if bound.binding else "incomplete, never scored"
     table.add_row("T_SOL", fmt.duration(bound.t_sol_ms), f"no correct kernel is faster; {binds}")
-    table.add_row("T_attainable", fmt.duration(bound.t_attainable_ms), "estimate, never scored")
+    largest = attainable_binding(bound)
+    why = f"estimate, never scored; largest: {largest}" if largest else "estimate, never scored"
+    table.add_row("T_attainable", fmt.duration(bound.t_attainable_ms), why)
     floor = "if the cache absorbed every write that fits it"
     table.add_row("T_floor", fmt.duration(bound.t_floor_ms), floor)
     verified = "graph verified in float64" if bound.verified else "graph not verified (--verify)"
     table.add_row("captured", "", f"{bound.capture} rung, {verified}; precision {bound.precision}")
+    sure = confidence(bound)
+    table.add_row("confidence", "", "; ".join((sure.level, *sure.reasons)))
     return table
+
+
+def attainable_binding(bound: Bound) -> str:
+    """The largest part of T_attainable: all launches, all DRAM traffic, or one unit of the chip."""
+    times: dict[str, float] = {}
+    for term in bound.terms:
+        if term.resource != "dram":  # of T_SOL; its counterpart at the achieved rate counts
+            name = term.resource.split(".")[0].replace("dependency", "launch")
+            times[name] = times.get(name, 0.0) + term.time_ms
+    return max(times, key=lambda name: times[name], default="")
 
 
 def _plain_table(*columns: tuple[str, bool]) -> Table:
@@ -109,6 +126,7 @@ def node_table(nodes: Sequence[NodeCost]) -> RenderableType:
         ("einsum", False),
         ("matrix FLOP", True),
         ("vector", True),
+        ("bytes", True),
         ("line", True),
     )
     table.columns[-1].justify = "left"
@@ -119,11 +137,19 @@ def node_table(nodes: Sequence[NodeCost]) -> RenderableType:
             Text(node.einsum),
             work if node.matrix_flops else fmt.ABSENT,
             fmt.amount(node.vector_ops, "") if node.vector_ops else fmt.ABSENT,
+            _bytes(node),
             Text(_cut(node.location), style="dim"),
         )
     if len(shown) == len(nodes):
         return table
     return Group(table, Text(f"the {len(shown)} largest of {len(nodes)} operations", style="dim"))
+
+
+def _bytes(node: NodeCost) -> str:
+    """Of inputs and outputs; on a second line what is not needed of those inputs."""
+    moved = node.bytes_read + node.bytes_written
+    shown = fmt.size(moved) if moved else fmt.ABSENT
+    return f"{shown}\n−{fmt.size(node.bytes_dropped)}" if node.bytes_dropped else shown
 
 
 def _cut(text: str, most: int = _LINE_CHARS) -> str:
@@ -154,6 +180,7 @@ def plain_count_table(bound: Bound, plain: PlainCount) -> Table:
     moved = bound.dram_read_bytes + bound.dram_write_bytes
     table.add_row("matrix", fmt.amount(plain.matrix_flops, "FLOP"), fmt.amount(flops, "FLOP"))
     table.add_row("DRAM", fmt.size(plain.dram_bytes), fmt.size(moved))
+    table.add_row("time", fmt.duration(plain.time_ms(bound)), fmt.duration(bound.t_sol_ms))
     return table
 
 
