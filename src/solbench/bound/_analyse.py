@@ -25,7 +25,13 @@ def analyse(
     graph: Graph, rung: CaptureRung = "fake", *, verification: Verification | None = None
 ) -> Demand:
     """The device-free part of a bound; ``verification`` is what checking the graph came to."""
-    lifted = lift(graph)
+    return demand_of(lift(graph), rung, verification=verification)
+
+
+def demand_of(
+    lifted: LiftedGraph, rung: CaptureRung = "fake", *, verification: Verification | None = None
+) -> Demand:
+    """As ``analyse``, of a graph that is lifted already."""
     found = demand(lifted)
     savings = chain_savings(lifted, found)
     matrix = _matrix_flops(found, savings)

@@ -88,7 +88,7 @@ def _derive(program: Program, task: _Task) -> Bound:
         demand = analyse(graph, rung, verification=verification)
         priced = price(demand, device, clock)
         if not demand.complete or task.problem is None or task.precision == "declared":
-            return _bound(program, device, clock, demand, priced, None, started)
+            return _bound(program.origin, device, clock, demand, priced, None, started)
         return _admitted(program, task, graph, demand, priced, started)
     except UnsupportedPrecision as error:
         return failed_bound(program, device, clock, str(error), started, rung, demand)
@@ -104,7 +104,7 @@ def _admitted(
     device, clock = task.device, task.clock_mhz
     if not matrix_binds(demand, priced, device):
         admission = Admission("not_needed", "memory binds, whatever the precision of the products")
-        return _bound(program, device, clock, demand, priced, admission, started)
+        return _bound(program.origin, device, clock, demand, priced, admission, started)
     admission = admit(
         task.problem, task.problem.workload(program.workload), graph, demand,
         lambda declared: faster_kinds(declared, device),
@@ -119,17 +119,24 @@ def _admitted(
         again = price(lowered, device, clock)
         if again.t_sol_ms <= priced.t_sol_ms:
             demand, priced = lowered, again
-    return _bound(program, device, clock, demand, priced, admission, started)
+    return _bound(program.origin, device, clock, demand, priced, admission, started)
+
+
+def priced_bound(
+    origin: tuple[str, str], device: Hardware, clock: float, demand: Demand, started: float
+) -> Bound:
+    """The bound of a demand at declared precision; ``origin``: names of the program and the workload."""
+    return _bound(origin, device, clock, demand, price(demand, device, clock), None, started)
 
 
 def _bound(
-    program: Program, device: Hardware, clock: float, demand: Demand, priced: Priced,
+    origin: tuple[str, str], device: Hardware, clock: float, demand: Demand, priced: Priced,
     admission: Admission | None, started: float,
 ) -> Bound:  # fmt: skip
     complete = demand.complete
     return Bound(
-        problem=program.name,
-        workload=program.workload,
+        problem=origin[0],
+        workload=origin[1],
         hardware=device.name,
         clock_mhz=clock,
         t_sol_ms=priced.t_sol_ms if complete else None,

@@ -64,6 +64,11 @@ class Program:
     input_bytes: int | None = None
     """Size of all inputs; ``None`` if it is only known once they are made."""
 
+    @property
+    def origin(self) -> tuple[str, str]:
+        """Names of the program and its workload, as a bound has them."""
+        return self.name, self.workload
+
 
 def problem_program(problem: Problem, workload: Workload) -> Program:
     """The reference of a problem on one workload; its inputs are the declared ones, by position."""
