@@ -73,10 +73,13 @@ class _Mapped:
         self.bytes = torch.frombuffer(self._map, dtype=torch.uint8)
 
     def close(self) -> None:
-        """Give the descriptor back; the mapping goes with its last view."""
+        """Give the descriptor back, and the mapping with its last view: not only when the garbage collector finds
+        the evaluation that it served."""
         if self.fd >= 0:
             os.close(self.fd)
             self.fd = -1
+            self.bytes = torch.empty(0, dtype=torch.uint8)
+            del self._map
 
 
 class CpuArena:
