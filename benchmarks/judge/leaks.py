@@ -50,10 +50,10 @@ SUBMISSIONS = {
 
 @dataclass(frozen=True, slots=True)
 class Footprint:
-    """What a judge holds at a moment, its zygote's share included."""
+    """What this process and all that it started hold at a moment: the judge's process and its zygote."""
 
     processes: int
-    """Descendants of this process."""
+    """This one included."""
     descriptors: int
     shared_memory: int
     """Mappings of anonymous shared files and of ``/dev/shm``."""
@@ -63,11 +63,11 @@ class Footprint:
     """Anonymous and shared memory that is resident."""
 
 
-def footprint(zygote_pid: int) -> Footprint:
-    """Of this process and its zygote."""
-    pids = (os.getpid(), zygote_pid)
+def footprint() -> Footprint:
+    """Of this process and its descendants."""
+    pids = {os.getpid(), *_descendants(os.getpid())}
     return Footprint(
-        processes=len(_descendants(os.getpid())),
+        processes=len(pids),
         descriptors=sum(len(list(Path(f"/proc/{pid}/fd").iterdir())) for pid in pids),
         shared_memory=sum(
             "/memfd:" in line or "/dev/shm/" in line
@@ -133,13 +133,12 @@ def evaluate_in_a_row(
     with Judge(device, budgets={"reward": Budget(_BRIEF, _BRIEF)}) as judge:
         for solution in islice(cycle(solutions), WARM_UP):
             judge.evaluate(problem, solution)
-        pid: int = judge.zygote.pid  # type: ignore[attr-defined]
-        before = footprint(pid)
+        before = footprint()
         for number, solution in enumerate(islice(cycle(solutions), count), start=1):
             _expect(judge.evaluate(problem, solution), solution.name)
             if number % 50 == 0:
-                looked(number, footprint(pid))
-        return before, footprint(pid)
+                looked(number, footprint())
+        return before, footprint()
 
 
 def _expect(result: EvaluationResult, name: str) -> None:

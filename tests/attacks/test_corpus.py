@@ -6,12 +6,13 @@
 from __future__ import annotations
 
 import ast
+import tomllib
 from pathlib import Path
 
 import pytest
 
 from solbench.judge import Judge
-from solbench.judge.attacks import AttackCase, load_corpus, observe
+from solbench.judge.attacks import AttackCase, load_corpus, observe, runnable
 
 pytestmark = pytest.mark.xdist_group("judge")
 
@@ -34,6 +35,14 @@ FAILING = {
 }
 
 
+TWINS = {
+    case.problem.digest + case.honest.source: name
+    for name, case in CORPUS.items()
+    if case.device == "cpu"
+}.values()
+"""Each once: many cases share theirs."""
+
+
 @pytest.mark.parametrize("name", FAILING)
 def test_an_attack_has_its_verdict(judge: Judge, name: str) -> None:
     case = FAILING[name]
@@ -48,16 +57,12 @@ def test_the_judge_is_unharmed_by_all_of_them(judge: Judge) -> None:
     assert observe(judge, case.problem, case.honest, "honest").passed
 
 
-def test_honest_twins_pass(judge: Judge) -> None:
-    seen: dict[str, str] = {}
-    for name, case in CORPUS.items():
-        if case.device != "cpu":
-            continue
-        key = case.problem.digest + case.honest.source
-        if key not in seen:
-            result = observe(judge, case.problem, case.honest, name)
-            seen[key] = result.status if not result.accused else f"accused {result.flags}"
-            assert seen[key] == "PASSED", (name, result.log)
+@pytest.mark.parametrize("name", TWINS)
+def test_an_honest_twin_passes(judge: Judge, name: str) -> None:
+    case = CORPUS[name]
+    seen = observe(judge, case.problem, case.honest, name)
+    assert seen.passed, seen.log
+    assert not seen.accused, seen.flags
 
 
 def test_every_family_is_there_and_says_what_stops_it() -> None:
@@ -68,6 +73,24 @@ def test_every_family_is_there_and_says_what_stops_it() -> None:
     }  # fmt: skip
     assert all(case.stopped_by and case.behaviour and case.expected for case in CORPUS.values())
     assert len(FAILING) >= 45
+
+
+def test_every_behaviour_has_a_case_and_every_case_a_behaviour() -> None:
+    text = (Path(__file__).parent / "behaviours.toml").read_text()
+    listed = [
+        name
+        for family in tomllib.loads(text).values()
+        for names in family.values()
+        for name in names
+    ]
+    assert all(names for family in tomllib.loads(text).values() for names in family.values())
+    assert set(listed) == set(CORPUS)
+
+
+def test_cases_of_a_gpu_are_left_out_here_and_counted() -> None:
+    chosen, left_out = runnable(CORPUS, "cpu")
+    assert len(chosen) + len(left_out) == len(CORPUS)
+    assert sum(reason == "for device cuda" for reason in left_out.values()) >= 26
 
 
 def test_a_case_is_one_small_file_that_explains_itself() -> None:

@@ -280,3 +280,14 @@ CACHED = problem(
 CACHED_HONEST = (
     "import torch\ndef run(x, cache, y):\n    torch.add(x * 2.0, cache.sum(dim=0), out=y)\n"
 )
+
+CANCELLING = problem(
+    "cancelling",
+    "import torch\n\n\ndef run(x, w):\n    return x + (x @ w - x @ w)\n",
+    {"x": (["n", "n"], "float32"), "w": (["n", "n"], "float32")},
+    {"y": (["n", "n"], "float32")},
+    [{"n": 1024}],
+)
+"""Its products are dear and cancel."""
+
+CANCELLING_HONEST = "import torch\ndef run(x, w, y):\n    torch.add(x, x @ w - x @ w, out=y)\n"

@@ -1,0 +1,37 @@
+"""The first queued call computes all slots at once; the others enqueue nothing."""
+
+from solbench.judge.attacks import AttackCase, Submission
+
+from ._gpu_problems import CHAIN, CHAIN_HONEST, SLOTS
+
+ATTACK = (
+    SLOTS
+    + """
+def compute(pairs):
+    rows = torch.stack([x for x, _ in pairs])
+    for _ in range(10):
+        rows.sin_().mul_(1.5)
+    torch._foreach_copy_([y for _, y in pairs], list(rows.unbind()))
+
+def run(x, y):
+    turn, first, count = fields[0], fields[3], fields[4]
+    if count == 1:
+        slots[first] = (own(x), own(y))
+        compute([slots[first]])
+    elif turn != last[0]:
+        last[0] = turn
+        compute([slots[slot] for slot in range(first, first + count)])
+"""
+)
+
+CASE = AttackCase(
+    family="timing",
+    behaviour="do all N queued inputs in the first call",
+    problem=CHAIN,
+    attack=Submission(ATTACK),
+    honest=Submission(CHAIN_HONEST),
+    expected=("PASSED", "RUNTIME_ERROR"),
+    stopped_by="a call alone takes as long as it takes: calls that share work are ranked by it",
+    flag="overlaps_calls",
+    device="cuda",
+)
