@@ -100,6 +100,7 @@ class HostDevice(CudaDevice):
         self._queued = {}
         self._finished = {}
         self._evidence = {}
+        self._strikes = {}
         self._shared = {}
 
     def _enqueue_flush(self) -> None:
@@ -235,29 +236,42 @@ class TestQueue:
 
 
 class TestWatch:
-    def test_work_of_the_worker_before_its_release_is_evidence(self, device, arena, events) -> None:
-        worker = QueueWorker(events)
-        device._watch.sees = [DISTURBED] * 3  # and then, with the worker stopped, nothing
-        passage = released(device, arena, worker)
-        assert passage.lost_share == 0.0
-        assert "2400 us" in device.ran_while_held(worker)
-        assert events[-2] == "freeze" or "freeze" in events
-        assert device.ran_while_held(worker) == ""
-
-    def test_one_disturbance_is_repeated_and_not_held_against_it(
+    def test_work_of_the_worker_before_its_release_is_evidence_the_second_time(
         self, device, arena, events
     ) -> None:
         worker = QueueWorker(events)
-        device._watch.sees = [DISTURBED, CUT]
-        released(device, arena, worker)
-        assert events.count("deliver") == 3
+        # Each disturbed delivery is followed by a look with the worker stopped, which sees no one.
+        device._watch.sees = [DISTURBED, QUIET, DISTURBED, QUIET]
+        assert released(device, arena, worker).lost_share == 1.0
         assert device.ran_while_held(worker) == ""
+        assert released(device, arena, worker).lost_share == 1.0
+        assert "2400 us" in device.ran_while_held(worker)
+        assert events.count("freeze") == events.count("thaw") == 2
+        assert device.ran_while_held(worker) == ""
+
+    def test_inputs_that_someone_may_have_seen_early_are_not_delivered_again(
+        self, device, arena, events
+    ) -> None:
+        device._watch.sees = [DISTURBED]
+        released(device, arena, QueueWorker(events))
+        assert events.count("deliver") == 1
+
+    def test_a_watch_that_was_cut_short_drops_the_sample_and_blames_no_one(
+        self, device, arena, events
+    ) -> None:
+        worker = QueueWorker(events)
+        device._watch.sees = [CUT, CUT, CUT]
+        for _ in range(3):
+            assert released(device, arena, worker).lost_share == 1.0
+            assert device.ran_while_held(worker) == ""
+        assert device.notes(worker) == {}
 
     def test_other_processes_are_not_blamed_on_the_worker(self, device, arena, events) -> None:
         worker = QueueWorker(events)
-        device._watch.sees = [DISTURBED] * 4  # also while the worker is stopped
-        assert released(device, arena, worker).lost_share == 1.0
-        assert device.ran_while_held(worker) == ""
+        device._watch.sees = [DISTURBED] * 6  # also while the worker is stopped
+        for _ in range(3):
+            assert released(device, arena, worker).lost_share == 1.0
+            assert device.ran_while_held(worker) == ""
         assert "other processes" in device.notes(worker)["shared_device"]
 
     def test_the_clock_of_the_multiprocessor_follows_from_its_cycles(self) -> None:

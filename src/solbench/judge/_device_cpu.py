@@ -73,8 +73,8 @@ class _Mapped:
         self.bytes = torch.frombuffer(self._map, dtype=torch.uint8)
 
     def close(self) -> None:
-        """Give the descriptor back, and the mapping with its last view: not only when the garbage collector finds
-        the evaluation that it served."""
+        """Give the descriptor back, and the mapping with its last view: not only when the garbage collector
+        finds the evaluation that it served."""
         if self.fd >= 0:
             os.close(self.fd)
             self.fd = -1

@@ -43,8 +43,8 @@ _STUCK_S = 0.25
 """No further call in so long: the queue is full, or the call waits for the device."""
 _QUEUE_SHARE = 0.75
 """Of the calls that filled the queue, so many are held from then on."""
-_ATTEMPTS = 3
-"""The first deliveries of a kind may load code, which can hold up the judge's own work."""
+_STRIKES = 2
+"""Turns that something else had may have a cause outside; a worker that runs early does so again."""
 _LOOK_AGAIN_S = 8e-3
 """More than three turns of another process on an H200 (2.4 ms each)."""
 _SHARED = "shared_device"
@@ -96,6 +96,8 @@ class CudaDevice:
         """Worker → sequence number of the run that waits for its release."""
         self._finished: dict[int, _Finished] = {}
         self._evidence: dict[int, str] = {}
+        self._strikes: dict[int, int] = {}
+        """Worker → runs before whose release it had the device."""
         self._shared: dict[int, str] = {}
         """Worker → evidence that other processes had the device while it was measured."""
 
@@ -119,7 +121,7 @@ class CudaDevice:
 
     def settle(self, worker: Worker) -> None:
         """A new worker is trusted to queue until it is seen not to."""
-        for known in (self._finished, self._evidence, self._shared, self._queued):
+        for known in (self._finished, self._evidence, self._shared, self._queued, self._strikes):
             known.pop(worker.pid, None)
         self._synchronising.discard(worker.pid)
 
@@ -208,20 +210,19 @@ class CudaDevice:
     def _bring_inputs(
         self, arena: CudaArena, run: Run, positions: torch.Tensor
     ) -> tuple[Watched, torch.Tensor]:
-        """Deliver the inputs and flush, watched; also the outputs' secret places at the very end."""
-        for _ in range(_ATTEMPTS):
-            self._forget_persisting_lines()
-            self._watch.start()
-            arena.deliver(run.slots)
-            before = arena.sample(positions)
-            if not self.hot:
-                self._enqueue_flush()
-            self._watch.stop()
-            watched = self._watch.wait()
-            if watched.complete and watched.undisturbed:
-                break
-        self._watched = watched
-        return watched, before
+        """Deliver the inputs and flush, watched; also the outputs' secret places at the very end.
+
+        Once only: whoever worked while these inputs were there may know what to write.
+        """
+        self._forget_persisting_lines()
+        self._watch.start()
+        arena.deliver(run.slots)
+        before = arena.sample(positions)
+        if not self.hot:
+            self._enqueue_flush()
+        self._watch.stop()
+        self._watched = self._watch.wait()
+        return self._watched, before
 
     def _enqueue_flush(self) -> None:
         """Write twice the L2, then read once its size from a clean buffer."""
@@ -231,11 +232,13 @@ class CudaDevice:
         self._flush_ended.record()
 
     def _disturbed(self, worker: Worker, watched: Watched) -> float:
-        """1 where another process had the device, so that the sample is dropped; that of the worker is noted as
-        evidence instead.
+        """1 where more than the judge had the device before the release, so that the sample is dropped.
 
-        All work of the worker is over by now. Whoever still takes turns while it is stopped is someone else.
+        All work of the worker is over by now. Whoever still takes turns while it is stopped is someone else; if
+        no one does, it was the worker, and the second time that is evidence.
         """
+        if not watched.complete:
+            return 1.0  # code of the judge's own was loaded meanwhile, and no one looked
         if watched.undisturbed:
             return 0.0
         worker.freeze()
@@ -244,10 +247,12 @@ class CudaDevice:
         self._watch.stop()
         alone = self._watch.wait().undisturbed
         worker.thaw()
-        if alone:
+        if not alone:
+            self._shared[worker.pid] = "other processes use this device: " + watched.evidence()
+            return 1.0
+        self._strikes[worker.pid] = self._strikes.get(worker.pid, 0) + 1
+        if self._strikes[worker.pid] >= _STRIKES:
             self._evidence[worker.pid] = watched.evidence()
-            return 0.0
-        self._shared[worker.pid] = "other processes use this device: " + watched.evidence()
         return 1.0
 
     def _slowed_down(self) -> float:

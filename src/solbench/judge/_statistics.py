@@ -125,7 +125,7 @@ BUDGETS: dict[str, Budget] = {
 # of checked calls, give a median within a percent or two.
 GPU_BUDGETS: dict[str, Budget] = {
     "reward": Budget(
-        StopRule(minimum=5, least=5, maximum=40, relative=0.02, absolute=150e-6, seconds=0.1),
+        StopRule(minimum=4, least=4, maximum=40, relative=0.02, absolute=150e-6, seconds=0.08),
         StopRule(minimum=10, least=10, maximum=40, relative=0.01, absolute=50e-6, seconds=0.5),
     ),
     "rank": Budget(

@@ -16,7 +16,7 @@ _EXPONENTS = (-4, -3, -2, 2, 3, 4)
 
 
 def _scaled(value: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
-    which = int(torch.randint(len(_EXPONENTS), (), generator=generator))
+    which = int(torch.randint(len(_EXPONENTS), (), generator=generator, device=generator.device))
     return value * 2.0 ** _EXPONENTS[which]
 
 
@@ -26,15 +26,15 @@ def _negated(value: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
 
 def _with_outliers(value: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
     count = max(1, int(value.numel() * OUTLIER_SHARE))
-    where = torch.randint(value.numel(), (count,), generator=generator).to(value.device)
+    where = torch.randint(value.numel(), (count,), generator=generator, device=value.device)
     changed = value.clone().reshape(-1)
     changed[where] = changed[where] * OUTLIER_FACTOR
     return changed.view(value.shape)
 
 
 def _sparse(value: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
-    kept = torch.rand(value.shape, generator=generator) < 0.5
-    return value * kept.to(value.device, value.dtype)
+    kept = torch.rand(value.shape, generator=generator, device=value.device) < 0.5
+    return value * kept.to(value.dtype)
 
 
 VARIATIONS: Mapping[str, Change] = {
@@ -49,19 +49,22 @@ VARIATIONS: Mapping[str, Change] = {
 def varied(
     inputs: Mapping[str, Value], names: tuple[str, ...], kind: str, seed: int
 ) -> dict[str, Value]:
-    """The inputs with those of ``names`` changed; the same seed changes them in the same way."""
-    generator = torch.Generator().manual_seed(seed)
+    """The inputs with those of ``names`` changed; the same seed changes them in the same way on the same kind
+    of device (drawing on the host what a GPU needs takes seconds)."""
     change = VARIATIONS[kind]
-    return {
-        name: change(torch.as_tensor(value), generator)
-        if name in names and _can_change(value)
-        else value
+    chosen = {
+        name: value
         for name, value in inputs.items()
+        if name in names and isinstance(value, torch.Tensor) and _can_change(value)
     }
+    generators = {
+        device: torch.Generator(device).manual_seed(seed)
+        for device in {value.device for value in chosen.values()}
+    }
+    changed = {name: change(value, generators[value.device]) for name, value in chosen.items()}
+    return {**inputs, **changed}
 
 
-def _can_change(value: Value) -> bool:
+def _can_change(value: torch.Tensor) -> bool:
     """Floats of two bytes and more: a scale could take an 8-bit one out of its range."""
-    if not isinstance(value, torch.Tensor) or not value.numel():
-        return False
-    return value.dtype.is_floating_point and value.dtype.itemsize > 1
+    return bool(value.numel()) and value.dtype.is_floating_point and value.dtype.itemsize > 1
