@@ -8,6 +8,7 @@ from solbench.bound._confidence import Confidence, confidence
 from solbench.bound._derive import derive_bound
 from solbench.bound._explain import PlainCount, formulas, plain_count
 from solbench.bound._node_check import NodeCheck
+from solbench.bound._picture import graph_svg
 from solbench.bound._precision_result import (
     Admission,
     PlaceAdmission,
@@ -69,6 +70,7 @@ __all__ = [
     "find_programs",
     "formulas",
     "function_program",
+    "graph_svg",
     "module_program",
     "plain_count",
     "price",

@@ -6,15 +6,19 @@ Commands import what they need when they run, so that ``solbench --help`` is qui
 from __future__ import annotations
 
 from solbench.cli import (  # noqa: F401 - commands register themselves when imported
+    admit,
     attacks,
     bound,
     calibrate,
     check,
+    compare,
     doctor,
     eval,
     explain,
     hardware,
+    ir,
     pack,
+    replay,
     report,
     schema,
     suite,

@@ -152,7 +152,7 @@ def _map(entry: dict[str, Any]) -> Map:
     if flavour not in get_args(Flavour):
         known = ", ".join(get_args(Flavour))
         raise InputError(f"'{flavour}'", key="precision_travels", remedy=f"One of {known}.")
-    pairs, outs = entry.get("pairs"), entry["out"]
+    outs = entry["out"]
     ranks = [0] * len(entry["ranks"])
     for name, size in entry["ranks"].items():
         ranks[rank_number(name)] = int(size)
@@ -165,7 +165,6 @@ def _map(entry: dict[str, Any]) -> Map:
         contracts=bool(entry.get("contraction", False)),
         coupled=frozenset(rank_number(r) for r in entry.get("whole_lines_along", ())),
         linear=bool(entry.get("linear", False)),
-        thinned=(int(pairs["kept"]), int(pairs["seen"]), int(pairs["of"])) if pairs else None,
         gate=entry.get("gated_by"),
         ops=int(entry.get("vector_ops", 1)),
         updates=read_box(entry["updates"]) if "updates" in entry else None,

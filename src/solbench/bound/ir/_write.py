@@ -167,8 +167,6 @@ def _traits(item: Map, encoder: Encoder) -> dict[str, Any]:
         made["precision_travels"] = item.flavour
     if item.coupled:
         made["whole_lines_along"] = [rank_name(r) for r in sorted(item.coupled)]
-    if item.thinned is not None:
-        made["pairs"] = dict(zip(("kept", "seen", "of"), item.thinned, strict=True))
     if item.gate is not None:
         made["gated_by"] = item.gate
     if item.ops != 1:
