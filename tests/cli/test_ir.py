@@ -27,6 +27,14 @@ def test_without_a_file_the_text_goes_to_stdout(run: Any, problem_folder: Path) 
     assert result.stdout.startswith("solbench_ir: 1\n")
 
 
+def test_json_reads_back_as_well(run: Any, problem_folder: Path, tmp_path: Path) -> None:
+    text = run("ir", "export", problem_folder, "--json").stdout
+    assert json.loads(text)["program"] == "double"
+    file = tmp_path / "graph.json"
+    file.write_text(text)
+    assert run("ir", "bound", file, "--hardware", "h200").exit_code == 0
+
+
 def test_a_picture_is_drawn_of_a_problem_and_of_a_file(
     run: Any, problem_folder: Path, tmp_path: Path
 ) -> None:

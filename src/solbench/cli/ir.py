@@ -39,14 +39,16 @@ def export_command(
     ] = None,
     workload: WorkloadUuid = None,
     blobs: Blobs = None,
+    json_lines: Json = False,
 ) -> None:
-    """Write the lifted graph of one workload as YAML.
+    """Write the lifted graph of one workload as YAML; with --json as one line of JSON, which reads back too.
 
     Example: solbench ir export examples/rmsnorm --out rmsnorm.yaml
     """
-    from solbench.bound.ir import export_ir
+    from solbench.bound.ir import document, export_ir
 
-    text = export_ir(_lifted(path, workload, blobs))
+    program = _lifted(path, workload, blobs)
+    text = _console.json_line(document(program)) + "\n" if json_lines else export_ir(program)
     if out is None:
         typer.echo(text, nl=False)
     else:
@@ -92,6 +94,7 @@ def picture_command(
     svg: Annotated[Path, typer.Option("--svg", metavar="FILE", help="Picture to write.")],
     workload: WorkloadUuid = None,
     blobs: Blobs = None,
+    json_lines: Json = False,
 ) -> None:
     """Draw the lifted graph as SVG. In a large one the operations of a line share a box.
 
@@ -105,6 +108,8 @@ def picture_command(
     stored = path.suffix in (".yaml", ".yml")
     program = read_ir(path) if stored else _lifted(path, workload, blobs)
     svg.write_text(graph_svg(program.lifted), encoding="utf-8")
+    if json_lines:
+        _console.emit({"picture": str(svg), "operations": len(program.lifted.steps)})
 
 
 def _lifted(path: Path, workload: str | None, blobs: list[Path] | None) -> LiftedProgram:

@@ -7,6 +7,14 @@ from solbench.bound.ir._text import (
     read_ir,
     write_ir,
 )
-from solbench.bound.ir._write import LiftedProgram
+from solbench.bound.ir._write import LiftedProgram, document
 
-__all__ = ["LiftedProgram", "derive_from_ir", "export_ir", "lift_program", "read_ir", "write_ir"]
+__all__ = [
+    "LiftedProgram",
+    "derive_from_ir",
+    "document",
+    "export_ir",
+    "lift_program",
+    "read_ir",
+    "write_ir",
+]
