@@ -91,10 +91,17 @@ class SectionPage:
 
     def entered(self) -> Entered | None:
         """What of a problem's code is running; ``None`` while it is our own."""
-        section = Section(self._words[2])
-        if section is Section.NONE:
-            return None
-        return Entered(self._words[0], section, self._words[1])
+        seen = self._look()
+        # The other side may be between two words: half of an old entry and half of a new one would be a
+        # section that has run since the machine was started.
+        while (again := self._look()) != seen:
+            seen = again
+        workload, since_ns, section = seen
+        return Entered(workload, Section(section), since_ns) if section else None
+
+    def _look(self) -> tuple[int, int, int]:
+        words = self._words
+        return words[0], words[1], words[2]
 
     def close(self) -> None:
         """Idempotent."""
