@@ -318,7 +318,7 @@ def push(box: Box, axes: Axes, ranks: Shape) -> Box | None:
     joints: list[Joint | None] = []
     for joint in box.joints:
         if isinstance(joint.mask, Bands):
-            found = _push_bands(joint.mask, [axes[d] for d in joint.dims], ranks)
+            found = push_bands(joint.mask, [axes[d] for d in joint.dims], ranks)
             if found is not None:
                 joints.append(found)
                 continue
@@ -338,7 +338,7 @@ def push(box: Box, axes: Axes, ranks: Shape) -> Box | None:
     return _region.make_box(sets, [j for j in joints if j is not None], ranks)
 
 
-def _push_bands(mask: Bands, axes: Sequence[Axis], ranks: Shape) -> Joint | None:
+def push_bands(mask: Bands, axes: Sequence[Axis], ranks: Shape) -> Joint | None:
     """Intervals as the iteration space sees them; ``None`` where they are no intervals of it."""
     row, column = axes
     height, width = mask.shape

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import prod
 from typing import Any
 
 import numpy as np
@@ -77,8 +76,6 @@ def work(
     narrow = _narrow(classes) if precision == "fp32" else ""
     if not contracted or region.is_empty:
         return Work(0, precision)
-    if node.thinned is not None:
-        return Work(_thinned(node, region), precision, narrow)
     if not taps and _one_product_each(node, region):
         return Work(0, precision)
     plain = _count(region, shrink, taps, node, values, facts)
@@ -109,16 +106,6 @@ def _narrow(classes: Sequence[str]) -> str:
         if any(_precision.join(own, name) == name for own in classes):
             return name
     return ""
-
-
-def _thinned(node: Map, region: Region) -> int:
-    """Products under a mask that is only known by its share: exact if all are needed, else one key a query."""
-    assert node.thinned is not None
-    kept, seen, of = node.thinned
-    everything = prod(node.ranks)
-    if region.count() * of == everything * seen:
-        return everything * kept // of
-    return region.count() // max(node.ranks)
 
 
 def _named(precision: str, dtype: torch.dtype) -> str:

@@ -9,9 +9,10 @@ from typing import Any
 import torch
 
 from solbench.bound import _access, _facts, _pins, _precision, _region, _sets
-from solbench.bound._lifted import Alias, Facts, Lifted, Map, Reshape
+from solbench.bound._lifted import Alias, Facts, Lifted, Map, Pin, Reshape
 from solbench.bound._replay import call_node
 from solbench.bound._reps import CONST, Rep
+from solbench.bound._stated import Stated, TwoValued, pin_of, state
 from solbench.bound.graph import ABSENT, Graph, Node, Ref, Value
 from solbench.bound.rules._base import Call, MissingRule, find
 
@@ -58,6 +59,10 @@ class LiftedGraph:
     """What rules keep for later calls."""
     repeated: list[Node] = field(default_factory=list)
     """Calls whose result was computed before."""
+    stated: dict[int, Stated] = field(default_factory=dict)
+    """Hidden values that can be said in two values and a box."""
+    packed: set[int] = field(default_factory=set)
+    """Data of one byte an element, and what is made of it: quantised numbers."""
     lifted_nodes: list[Node] = field(default_factory=list)
     """Calls that a rule has lifted, each distinct one once."""
 
@@ -95,6 +100,7 @@ class LiftedGraph:
     def hides(self, value: int, node: Node) -> bool:
         """Whether a value is a mask too large to keep; the call that it governs is noted."""
         found = value in self.graph.hidden and value not in self.data
+        found = found and value not in self.stated
         if found:
             self.removed_by_hidden.append(node)
         return found
@@ -143,6 +149,8 @@ def _place_inputs(result: LiftedGraph) -> None:
         precision = _precision.of_dtype(value.dtype)
         if not _is_mask(value, content):
             result.data.add(value_id)
+            if value.dtype.itemsize == 1 and value.dtype is not torch.bool:
+                result.packed.add(value_id)
             content = None
         result.facts[value_id] = Facts(
             precision, _strided(value), base=value_id, changed=_region.empty(value.shape),
@@ -216,7 +224,7 @@ def _freeze(argument: Any, result: LiftedGraph) -> object:
 def _call(node: Node, result: LiftedGraph) -> Call:
     return Call(
         node, result.values, result.folded, result.structure, result.resolve, result.maker,
-        result.shared, result.hides,
+        result.shared, result.hides, result.stated.get,
     )  # fmt: skip
 
 
@@ -240,12 +248,37 @@ def _lift_call(node: Node, result: LiftedGraph) -> None:
     for item in lifted:
         _place(item, node, result)
     _complete(node, result)
+    _state(node, result)
+
+
+def _state(node: Node, result: LiftedGraph) -> None:
+    """A mask too large to keep, as two values and a box, and what is known of it by that."""
+    out = node.outputs[0]
+    if out == ABSENT or out not in result.graph.hidden or out in result.data:
+        return
+    stated = state(node, result)
+    if stated is None:
+        return
+    result.stated[out] = stated
+    facts = result.facts.get(out)
+    if facts is None or not isinstance(stated, TwoValued):
+        return
+    pin = pin_of(stated, result.values[out].shape)
+    if pin is not None:
+        result.facts[out] = replace(facts, pin=Pin(*pin))
 
 
 def _data_results(node: Node, result: LiftedGraph) -> Iterable[int]:
     """Results that are data because an operand is; the truth values of a comparison are structure."""
-    if not any(result.resolve(r) in result.data for r in node.refs()):
+    refs = {result.resolve(r) for r in node.refs()}
+    if not refs & result.data:
         return ()
+    if refs & result.packed:
+        result.packed.update(node.results())
+    elif all(
+        result.values[o].dtype is torch.bool and o in result.graph.hidden for o in node.results()
+    ):
+        return ()  # a mask made of known lengths or positions, though too large to keep
     return [o for o in node.results() if not _is_mask(result.values[o], result.content(o))]
 
 

@@ -80,8 +80,6 @@ class Map:
     linear: bool = False
     """Linear in every operand on its own: sums may be moved through it."""
     pin: PinRule | None = None
-    thinned: tuple[int, int, int] | None = None
-    """``(kept, seen, of)``: (query, key) pairs under a mask too large to hold, in its bounding box, in all."""
     gate: int | None = None
     """Operand whose zeros make the others unneeded at the same point of the iteration space."""
     ops: int = 1

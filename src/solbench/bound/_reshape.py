@@ -44,10 +44,12 @@ def through(region: Region, target: Shape) -> Region:
 
 def through_box(box: Box, source: Shape, target: Shape) -> list[Box | None]:
     """One box, as one or more boxes of ``target``."""
-    apart = _region.separate(box, source)
-    if apart is None:
-        return []
-    box = apart
+    regrouped = {d for g in groups(source, target) if len(g[0]) + len(g[1]) > 2 for d in g[0]}
+    if any(regrouped & set(j.dims) for j in box.joints):
+        apart = _region.separate(box, source)
+        if apart is None:
+            return []
+        box = apart
     sets: list[IndexSet] = [range(n) for n in target]
     joints: list[Joint] = []
     choices: list[tuple[tuple[int, ...], list[Sets]]] = []

@@ -22,6 +22,7 @@ from solbench.bound import _access, _pins, _region
 from solbench.bound._access import Along, Axes, Fixed, Whole
 from solbench.bound._lifted import Flavour, Lifted, Map, Operand, PinRule, Reshape
 from solbench.bound._region import Box, Shape
+from solbench.bound._stated import Stated, TwoValued, complement
 from solbench.bound.graph import Node, Ref, Value
 
 Rule = Callable[["Call"], Iterable[Lifted]]
@@ -74,6 +75,8 @@ class Call:
     """What a rule keeps for later calls: attention's scores, needed again by its backward."""
     hides: Callable[[int, Node], bool]
     """Whether a value is a mask that is too large to keep."""
+    stated: Callable[[int], Stated | None]
+    """A value that is too large to keep, in two values and a box."""
 
     @property
     def args(self) -> dict[str, Any]:
@@ -129,6 +132,16 @@ class Call:
     def mask(self, argument: str | Ref) -> torch.Tensor | None:
         """Contents of a mask, if they are known and have structure."""
         return self.structure(self.id(argument))
+
+    def where(self, argument: str | Ref, holds: Callable[[float], bool]) -> Box | str | None:
+        """Where a mask too large to keep has a value for which ``holds``; ``"unknown"`` if that is no box."""
+        stated, shape = self.stated(self.id(argument)), self.shape(argument)
+        if not isinstance(stated, TwoValued):
+            return "unknown"
+        true, false = holds(stated.true), holds(stated.false)
+        if true == false:
+            return _region.full_box(shape) if true else None
+        return stated.inside if true else complement(stated.inside, shape)
 
     def hidden(self, argument: str | Ref) -> bool:
         """Whether a mask follows from constants and known inputs but is too large to keep.

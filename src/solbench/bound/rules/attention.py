@@ -7,7 +7,7 @@ known mask, dead queries and dead keys are handled as if the program had written
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -19,8 +19,6 @@ from solbench.bound.rules._base import Call, MissingRule, rule
 from solbench.bound.rules.elementwise import triangle_box
 
 MINUS_INFINITY = float("-inf")
-HELD_PAIRS = 1 << 22
-"""Largest causal mask that is spelled out; of larger ones only the number of allowed pairs is used."""
 
 
 @dataclass(slots=True)
@@ -70,8 +68,7 @@ def _scores(call: Call) -> tuple[Scores, list[Lifted]]:
         return found, []
     raw, masked, weights = (call.temporary(shape, query.dtype) for _ in range(3))
     lead = _lead(len(shape))
-    product = call.einsum(f"{lead}qd,{lead}kd->{lead}qk", query.id, key, out=raw)
-    nodes.append(replace(product, thinned=_share(call, shape)))
+    nodes.append(call.einsum(f"{lead}qd,{lead}kd->{lead}qk", query.id, key, out=raw))
     nodes.append(_mask(call, raw, masked, shape, mask, causal))
     nodes.append(
         call.lines((len(shape) - 1,), argument=masked, out=weights, pin=_pins.exponential, ops=5)
@@ -85,43 +82,30 @@ def _mask(call: Call, raw: int, out: int, shape: Shape, mask: str | None, causal
     """Scores with -inf where a mask forbids; only the others are needed."""
     axes = _access.identity(len(shape))
     free: Box | None = None
+    masked = causal
     if causal:
-        free = _seen_keys(shape) if _share(call, shape) else triangle_box(shape, 0, lower=True)
+        free = triangle_box(shape, 0, lower=True)
     operands = [call.operand(raw, axes)]
     if mask is not None:
         operands.append(call.operand(mask, _access.broadcast(call.shape(mask), shape)))
-        free = _known_mask(call, mask, shape)
-    pin = None if free is None else _pins.of_box(MINUS_INFINITY, free)
+        masked, free = _known_mask(call, mask, shape)
+    pin = _pins.of_box(MINUS_INFINITY, free) if masked else None
     return Map((out,), (axes,), shape, tuple(operands), flavour="computed", pin=pin)
 
 
-def _share(call: Call, shape: Shape) -> tuple[int, int, int] | None:
-    """Pairs of a causal mask (allowed, in reach of the last query, all), if it is too large to be held."""
-    rows, columns = shape[-2:]
-    if not call.args.get("is_causal") or rows * columns <= HELD_PAIRS:
-        return None
-    full = min(rows, columns)
-    # row i sees i + 1 keys, all of them once i + 1 reaches their number; the others see the first ``rows``
-    allowed = full * (full + 1) // 2 + (rows - full) * columns
-    return allowed, rows * full, rows * columns
-
-
-def _seen_keys(shape: Shape) -> Box:
-    """Keys that the last query sees under a causal mask."""
-    full = min(shape[-2:])
-    return Box((*(range(n) for n in shape[:-1]), range(full)))
-
-
-def _known_mask(call: Call, mask: str, shape: Shape) -> Box | None:
-    """Where a known mask lets scores through; ``None`` if nothing is known."""
+def _known_mask(call: Call, mask: str, shape: Shape) -> tuple[bool, Box | None]:
+    """(something is known, where the mask lets scores through)."""
     content = call.mask(mask)
+    truth = not call.value(mask).dtype.is_floating_point
     if content is None:
-        return None
-    allowed = content if content.dtype.is_floating_point is False else content > -1e4
-    box = _pins.box_of_mask(allowed.bool().cpu().numpy())
-    if box is None:
-        return None
-    return _access.push(box, _access.broadcast(call.shape(mask), shape), shape)
+        box = call.where(mask, lambda value: value != 0 if truth else value > -1e4)
+        if isinstance(box, str):
+            return call.hidden(mask), None
+    else:
+        allowed = content if truth else content > -1e4
+        box = _pins.box_of_mask(allowed.bool().cpu().numpy())
+    axes = _access.broadcast(call.shape(mask), shape)
+    return True, None if box is None else _access.push(box, axes, shape)
 
 
 @rule(
@@ -137,8 +121,7 @@ def attention(call: Call) -> Iterable[Lifted]:
     yield from nodes
     lead = _lead(len(call.shape("query")))
     equation = f"{lead}qk,{lead}kd->{lead}qd"
-    product = call.einsum(equation, scores.weights, scores.value, out=call.outputs[0])
-    yield replace(product, thinned=_share(call, call.values[scores.weights].shape))
+    yield call.einsum(equation, scores.weights, scores.value, out=call.outputs[0])
     yield from _statistics(call, scores)
 
 
@@ -171,9 +154,7 @@ def attention_backward(call: Call) -> Iterable[Lifted]:
     dtype = call.value("query").dtype
     lead = _lead(len(shape))
     d_weights, d_scores = (call.temporary(shape, dtype) for _ in range(2))
-    share = _share(call, shape)
-    product = call.einsum(f"{lead}qd,{lead}kd->{lead}qk", grad, scores.value, out=d_weights)
-    yield replace(product, thinned=share)
+    yield call.einsum(f"{lead}qd,{lead}kd->{lead}qk", grad, scores.value, out=d_weights)
     identity = _access.identity(len(shape))
     yield Map(
         (d_scores,), (identity,), shape,
@@ -183,8 +164,7 @@ def attention_backward(call: Call) -> Iterable[Lifted]:
         ),
         flavour="computed", coupled=frozenset({len(shape) - 1}), pin=_pins.keep_zero, ops=4, gate=0,
     )  # fmt: skip
-    product = call.einsum(f"{lead}qk,{lead}kd->{lead}qd", d_scores, scores.key, out=call.outputs[0])
-    yield replace(product, thinned=share)
+    yield call.einsum(f"{lead}qk,{lead}kd->{lead}qd", d_scores, scores.key, out=call.outputs[0])
     for out, left, right, argument in (
         (call.outputs[1], d_scores, scores.query, "key"),
         (call.outputs[2], scores.weights, grad, "value"),
@@ -198,7 +178,6 @@ def _key_gradient(call: Call, out: int, left: int, right: int, argument: str) ->
     lead = _lead(len(call.values[left].shape))
     equation = f"{lead}qk,{lead}qd->{lead}kd"
     if shape[-3] == heads:
-        product = call.einsum(equation, left, right, out=out)
-        yield replace(product, thinned=_share(call, call.values[left].shape))
+        yield call.einsum(equation, left, right, out=out)
         return
     raise MissingRule("backward of attention with grouped heads")

@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from math import inf
 
-import numpy as np
-
-from solbench.bound import _access, _pins, _precision, _region
+from solbench.bound import _access, _bands, _pins, _precision, _region
 from solbench.bound._lifted import Alias, Flavour, Lifted, Map, Operand, Pin, PinRule
 from solbench.bound._pins import Pins
-from solbench.bound._region import Box
-from solbench.bound._sets import DENSE_LIMIT
+from solbench.bound._region import Box, Joint
 from solbench.bound.rules._base import Call, MissingRule, rule
 
 
@@ -186,13 +183,17 @@ def mask_box(call: Call, argument: str, *, inverted: bool = False) -> tuple[bool
     A mask that is too large to keep counts as one that leaves nothing, either way round.
     """
     content = call.mask(argument)
+    ranks = call.shape(0)
     if content is None:
-        return call.hidden(argument), None
+        inside = call.where(argument, lambda value: (value == 0) == inverted)
+        if isinstance(inside, str):
+            return call.hides(call.id(argument), call.node), None
+        axes = _access.broadcast(call.shape(argument), ranks)
+        return True, None if inside is None else _access.push(inside, axes, ranks)
     mask = content.bool().cpu().numpy()
     box = _pins.box_of_mask(~mask if inverted else mask)
     if box is None:
         return True, None
-    ranks = call.shape(0)
     return True, _access.push(box, _access.broadcast(mask.shape, ranks), ranks)
 
 
@@ -263,12 +264,6 @@ def triangle(call: Call) -> Iterable[Lifted]:
     """Zero above or below a diagonal of the last two dimensions."""
     ranks, diagonal, lower = call.shape(), int(call.args["diagonal"]), "tril" in call.node.op
     axes = _access.identity(len(ranks))
-    if ranks[-2] * ranks[-1] > DENSE_LIMIT:
-        corner = _corner(ranks, diagonal, lower=lower)
-        operands = () if corner is None else (call.operand("self", axes, within=corner),)
-        unseen = _unseen_triangle if call.hides(call.outputs[0], call.node) else None
-        yield Map(call.outputs[:1], (axes,), ranks, operands, flavour="computed", pin=unseen)
-        return
     free = triangle_box(ranks, diagonal, lower=lower)
     operands = () if free is None else (call.operand("self", axes, within=free),)
     zeros = _pins.of_box(0.0, free) if operands else _only(0.0, None)
@@ -283,30 +278,14 @@ def triangle(call: Call) -> Iterable[Lifted]:
     yield Map(call.outputs[:1], (axes,), ranks, operands, pin=pin)
 
 
-def _unseen_triangle(pins: Pins) -> Pin:
-    """A triangular mask too large to keep: whichever constant it holds may be anywhere."""
-    first = pins[0] if pins else None
-    return Pin(-inf if first is not None and first.value == -inf else 0.0, None)
-
-
-def _corner(ranks: tuple[int, ...], diagonal: int, *, lower: bool) -> Box | None:
-    """A rectangle inside a triangle that is too large to hold: the least that is read."""
-    rows, columns = ranks[-2:]
-    half = rows // 2
-    if lower:
-        sets = [range(half, rows), range(max(0, min(columns, half + diagonal + 1)))]
-    else:
-        sets = [range(half), range(min(columns, max(0, half + diagonal)), columns)]
-    return _region.make_box([*(range(n) for n in ranks[:-2]), *sets], [], ranks)
-
-
 def triangle_box(shape: tuple[int, ...], diagonal: int, *, lower: bool) -> Box | None:
-    """The kept triangle as a box over the whole shape."""
-
+    """The kept triangle of the last two dimensions as a box over the whole shape."""
     rows, columns = shape[-2:]
-    below = np.tri(rows, columns, diagonal if lower else diagonal - 1, dtype=np.bool_)
-    mask = below if lower else ~below
-    box = _pins.box_of_mask(mask)
+    kept = _bands.triangle(rows, columns, diagonal, lower=lower)
+    if rows * columns > _bands.DENSE_ELEMENTS:
+        joint = Joint((len(shape) - 2, len(shape) - 1), kept)
+        return _region.make_box([range(n) for n in shape], [joint], shape)
+    box = _pins.box_of_mask(kept.dense())
     if box is None:
         return None
     return _access.push(box, _access.broadcast((rows, columns), shape), shape)
