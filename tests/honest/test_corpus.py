@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from solbench.judge import Budget, Judge, StopRule
-from solbench.judge.attacks import HonestCase, load_corpus, run_honest
+from solbench.judge.attacks import HonestCase, load_corpus, run_honest, runnable
 
 pytestmark = pytest.mark.xdist_group("judge")
 
 CORPUS = load_corpus(Path(__file__).parent / "cases", HonestCase)
+HERE, LEFT_OUT = runnable(CORPUS, "cpu")
 _BRIEF = StopRule(minimum=8, least=4, seconds=0.1, relative=0.05)
 
 
@@ -25,13 +24,17 @@ def judge() -> Iterator[Judge]:
         yield judge
 
 
-@pytest.mark.parametrize("name", CORPUS)
+@pytest.mark.parametrize("name", HERE)
 def test_an_honest_solution_passes_and_is_not_accused(judge: Judge, name: str) -> None:
     case = CORPUS[name]
     if name == "compiled_lazily" and "SOLBENCH_SLOW" not in os.environ:
         pytest.skip("set SOLBENCH_SLOW=1: compiles for twenty seconds")
-    if case.needs and not (shutil.which(case.needs) or importlib.util.find_spec(case.needs)):
-        pytest.skip(f"needs {case.needs}")
     seen = run_honest(judge, name, case)
     assert seen.passed, seen.log
     assert not seen.accused, seen.flags
+
+
+def test_there_are_many_of_them_for_both_devices() -> None:
+    devices = [case.device for case in CORPUS.values()]
+    assert devices.count("cpu") >= 40
+    assert devices.count("cuda") >= 14

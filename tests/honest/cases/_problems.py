@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-import importlib.util
+import importlib
+import sys
 from pathlib import Path
+from types import ModuleType
 
-_FILE = Path(__file__).parents[2] / "attacks" / "cases" / "_problems.py"
-_spec = importlib.util.spec_from_file_location("solbench_attack_problems", _FILE)
-assert _spec is not None and _spec.loader is not None
-_shared = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(_shared)
+_PACKAGE = "solbench_attack_problems"
+
+
+def load_shared(name: str) -> ModuleType:
+    """A module of shared problems that lies beside the attacks."""
+    if _PACKAGE not in sys.modules:
+        package = ModuleType(_PACKAGE)
+        package.__path__ = [str(Path(__file__).parents[2] / "attacks" / "cases")]
+        sys.modules[_PACKAGE] = package
+    return importlib.import_module(f"{_PACKAGE}.{name}")
+
+
+_shared = load_shared("_problems")
 
 SCALE, SCALES, HEAVY, SOFTMAX = (
     getattr(_shared, name) for name in ("SCALE", "SCALES", "HEAVY", "SOFTMAX")

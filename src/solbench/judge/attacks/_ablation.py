@@ -15,7 +15,9 @@ from solbench.errors import InputError
 from solbench.gate import GateResult
 from solbench.jail import JailedWorker, Worker, _client, _processes, start_zygote
 from solbench.judge import _device_cpu, _seeds
+from solbench.judge._clocks import Clocks
 from solbench.judge._device_cpu import CpuArena
+from solbench.judge._device_cuda import CudaDevice
 from solbench.judge._oracle import Oracle
 from solbench.judge._sampling import PerRun
 from solbench.judge._seeds import SeedBook
@@ -186,6 +188,20 @@ def _short_times_believed(judge: LocalJudge, stack: ExitStack) -> None:
     _replace(stack, PerRun, "doubt", lambda self, batch, latency_ms, floor_ms: "")
 
 
+def _arrival_unwatched(judge: LocalJudge, stack: ExitStack) -> None:
+    _outputs_not_looked_at(judge, stack)
+    _replace(stack, CudaDevice, "_disturbed", lambda self, worker, watched: 0.0)
+
+
+def _outputs_not_looked_at(judge: LocalJudge, stack: ExitStack) -> None:
+    _replace(stack, CudaDevice, "ran_while_held", lambda self, worker: "")
+    _replace(stack, Clocks, "_finished_early", lambda self: "")
+
+
+def _no_call_alone(judge: LocalJudge, stack: ExitStack) -> None:
+    _replace(stack, Clocks, "_overlaps", lambda self: "")
+
+
 ABLATIONS: Mapping[str, Ablation] = {
     "landlock": Ablation(
         _without_wall("landlock"), ("theft_reference_file", "theft_sibling_runs", "theft_links")
@@ -209,6 +225,13 @@ ABLATIONS: Mapping[str, Ablation] = {
     "every_call_checked": Ablation(_some_calls_unseen, ("stage_call_counter",)),
     "late_work": Ablation(_late_work_unseen, ("timing_stop_delayed_small_output",)),
     "short_times_doubted": Ablation(_short_times_believed, ("timing_batch_in_first_call",)),
+    "watched_arrival": Ablation(_arrival_unwatched, ("gpu_polling_kernel",), device="cuda"),
+    "look_at_outputs": Ablation(
+        _outputs_not_looked_at, ("gpu_forged_words", "gpu_side_stream_overlaps"), device="cuda"
+    ),
+    "call_alone": Ablation(
+        _no_call_alone, ("gpu_batch_in_first_call", "gpu_one_graph_for_all"), device="cuda"
+    ),
 }
 """Name → what is left out. ``late_work`` is three that stand in for one another: the sample of the
 outputs, stopping each thread, and counting a slow stop as time."""
