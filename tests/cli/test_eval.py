@@ -44,7 +44,9 @@ class StandIn:
                 "workload": workload_digest(workload),
                 "solution": solution_digest(solution),
             }
-            record = trace.solbench.model_copy(update={"digests": digests})
+            record = trace.solbench.model_copy(
+                update={"digests": digests, "device": options["device"], "mode": options["mode"]}
+            )
             update = {"solbench": record, "workload": workload}
             options["on_trace"](trace.model_copy(update=update))
 
@@ -125,15 +127,17 @@ def test_out_appends_and_resume_runs_only_what_is_missing(
     assert result.exit_code == 0
 
 
-def test_resume_does_not_trust_traces_of_another_solution_of_the_same_name(
+def test_resume_refuses_a_file_with_another_solution_of_the_same_name(
     run: Any, judge: StandIn, arguments: list[object], problem_folder: Path, tmp_path: Path
 ) -> None:
     out = tmp_path / "traces.jsonl"
     run(*arguments, "--out", out)
     changed = problem_folder / "solution.json"
     changed.write_text(changed.read_text().replace("x + x", "2 * x"))
-    run(*arguments, "--out", out, "--resume")
-    assert len(judge.asked) == 4
+    result = run(*arguments, "--out", out, "--resume")
+    assert result.exit_code == 2
+    assert "with another solution" in " ".join(result.stderr.split())
+    assert len(judge.asked) == 2
 
 
 def test_resume_without_a_file_is_a_usage_error(
@@ -199,13 +203,29 @@ def test_resume_reads_past_a_torn_line_and_appends_below_it(
     assert uuids(out.read_text().splitlines()[2]) == judge.asked[2:]
 
 
-def test_resume_does_not_take_times_of_another_device(
-    run: Any, judge: StandIn, arguments: list[object], tmp_path: Path
+@pytest.mark.parametrize(
+    ("option", "value", "other"),
+    [
+        ("--device", "cuda:0", "device (cpu)"),
+        ("--mode", "rank", "mode (reward)"),
+        ("--hardware", "b200", "hardware (h200)"),
+    ],
+)
+def test_resume_refuses_to_mix_conditions(
+    run: Any,
+    judge: StandIn,
+    arguments: list[object],
+    tmp_path: Path,
+    option: str,
+    value: str,
+    other: str,
 ) -> None:
     out = tmp_path / "traces.jsonl"
     run(*arguments, "--out", out)
-    run(*arguments, "--out", out, "--resume", "--device", "cuda:0")
-    assert len(judge.asked) == 4
+    result = run(*arguments, "--out", out, "--resume", option, value)
+    assert result.exit_code == 2
+    assert f"with another {other}" in " ".join(result.stderr.split())
+    assert len(judge.asked) == 2
 
 
 def test_a_workload_named_twice_is_evaluated_once(

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from solbench.cli import _console
 from solbench.errors import InputError
 
 if TYPE_CHECKING:
-    from solbench.spec import Problem, Workload
+    from solbench.spec import Problem, Solution, Workload
 
 ProblemPath = Annotated[
     Path, typer.Argument(metavar="PROBLEM", help="A problem folder, or its definition.json.")
@@ -32,6 +33,35 @@ Workloads = Annotated[
         "--workload",
         metavar="UUID",
         help="Only this workload; an unambiguous beginning will do. May be repeated.",
+    ),
+]
+WorkloadsFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--workloads-file",
+        metavar="FILE",
+        help="Workloads in place of workload.jsonl: a file of the problem folder, or a path.",
+    ),
+]
+DeviceName = Annotated[
+    str,
+    typer.Option("--device", metavar="DEVICE", help="Where to run: cpu, or cuda:0 and so on."),
+]
+
+
+class ModeName(StrEnum):
+    """How long is measured."""
+
+    REWARD = "reward"
+    RANK = "rank"
+
+
+RunMode = Annotated[
+    ModeName,
+    typer.Option(
+        "--mode",
+        metavar="reward|rank",
+        help="reward: quick, for iteration; rank: longer, for records.",
     ),
 ]
 OutFile = Annotated[
@@ -85,6 +115,40 @@ Clock = Annotated[
         help="Core clock; default: the highest it can reach.",
     ),
 ]
+
+
+def read_problem(path: Path, workloads_file: Path | None, blobs: list[Path] | None) -> Problem:
+    """The problem with the workloads of a file, its warnings told."""
+    from solbench.spec import load_problem
+
+    if workloads_file is None:
+        problem = load_problem(path, blobs or ())
+    else:
+        folder = path if path.is_dir() else path.parent
+        beside = (folder / workloads_file).exists()
+        named = str(workloads_file if beside else workloads_file.resolve())
+        problem = load_problem(path, blobs or (), workload_file=named)
+    for warning in problem.warnings:
+        _console.note(f"note: {warning}")
+    return problem
+
+
+def read_solution(problem: Problem, path: Path | None) -> Solution:
+    """A solution of the problem; the problem's own reference for ``None``."""
+    from solbench.spec import load_solution
+
+    if path is None:
+        from solbench.judge import reference_solution
+
+        return reference_solution(problem)
+    solution = load_solution(path)
+    if solution.definition != problem.name:
+        raise InputError(
+            f"this solution is for '{solution.definition}', the problem is '{problem.name}'",
+            file=path,
+            key="definition",
+        )
+    return solution
 
 
 def select_workloads(problem: Problem, wanted: list[str] | None) -> tuple[Workload, ...]:

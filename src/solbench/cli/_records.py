@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from solbench.errors import InputError
 
 if TYPE_CHECKING:
-    from solbench.spec import Problem, Solution, Trace
+    from solbench.spec import Problem, SolBenchRecord, Solution, Trace
 
 
 def open_records(path: Path) -> TextIO:
@@ -32,39 +33,80 @@ def _is_torn(path: Path) -> bool:
         return file.read(1) != b"\n"
 
 
+@dataclass(frozen=True, slots=True)
+class Conditions:
+    """What traces must have in common to be one run."""
+
+    device: str
+    hardware: str | None
+    """``None``: whichever suits the device."""
+    mode: str
+    hot: bool
+
+
 def finished_traces(
-    path: Path, problem: Problem, solution: Solution, device: str, hardware: str | None
+    path: Path, problem: Problem, solution: Solution, conditions: Conditions
 ) -> dict[str, Trace]:
     """Traces of this very solution on these very workloads, by uuid; digests decide, not names.
 
-    Only those of the same kind of device, and scored against the same hardware if one is named.
-
-    Lines that are no traces are passed over if others are: a run may have been killed while it wrote one.
+    A file that also holds traces of a solution or problem of the same name but other content, or under other
+    conditions, is refused: what is in one file is read as one run. Lines that are no traces are passed over if
+    others are: a run may have been killed while it wrote one.
     """
-    from solbench.spec import definition_digest, read_trace_lines, solution_digest, workload_digest
+    from solbench.spec import read_trace_lines
 
     if not path.exists():
         return {}
     traces, errors = read_trace_lines(path)
     if errors and not traces:
         raise errors[0]
-    workloads = {each.uuid: workload_digest(each) for each in problem.workloads}
-    same = {
+    finished: dict[str, Trace] = {}
+    for trace in traces:
+        same_names = trace.definition == problem.name and trace.solution == solution.name
+        if trace.solbench is None or not same_names:
+            continue
+        other = _other(trace, trace.solbench, problem, solution, conditions)
+        if other:
+            raise InputError(
+                f"holds a trace of workload {trace.workload.uuid} with another {other}",
+                file=path,
+                key="--resume",
+                remedy="Name another file with --out.",
+            )
+        if any(each.uuid == trace.workload.uuid for each in problem.workloads):
+            finished[trace.workload.uuid] = trace
+    return finished
+
+
+def _other(
+    trace: Trace,
+    record: SolBenchRecord,
+    problem: Problem,
+    solution: Solution,
+    conditions: Conditions,
+) -> str:
+    """The first thing in which a trace is not of this run; empty if there is none."""
+    from solbench.spec import definition_digest, solution_digest, workload_digest
+
+    wanted = {
         "definition": definition_digest(problem.definition),
         "solution": solution_digest(solution),
     }
-    return {
-        trace.workload.uuid: trace
-        for trace in traces
-        if trace.solbench is not None
-        and _is_of(trace, device, hardware)
-        and trace.solbench.digests.get("workload") == workloads.get(trace.workload.uuid, "")
-        and all(trace.solbench.digests.get(key) == digest for key, digest in same.items())
-    }
-
-
-def _is_of(trace: Trace, device: str, hardware: str | None) -> bool:
-    on_gpu = "cuda" in trace.evaluation.environment.libs
-    bound = trace.solbench.bound if trace.solbench is not None else None
-    priced_on = (bound or {}).get("hardware")
-    return on_gpu == device.startswith("cuda") and hardware in (None, priced_on)
+    for key, digest in wanted.items():
+        if record.digests.get(key) != digest:
+            return key
+    for workload in problem.workloads:
+        known = record.digests.get("workload") == workload_digest(workload)
+        if workload.uuid == trace.workload.uuid and not known:
+            return "workload"
+    if record.device != conditions.device:
+        return f"device ({record.device or 'not recorded'})"
+    if record.mode != conditions.mode:
+        return f"mode ({record.mode or 'not recorded'})"
+    priced_on = (record.bound or {}).get("hardware")
+    if conditions.hardware is not None and priced_on not in (None, conditions.hardware):
+        return f"hardware ({priced_on})"
+    cache = record.timing.cache if record.timing is not None else None
+    if cache is not None and (cache == "hot") != conditions.hot:
+        return f"state of the caches ({cache})"
+    return ""

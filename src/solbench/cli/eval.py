@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import ExitStack
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,22 +13,23 @@ from solbench.cli import _console
 from solbench.cli._app import app
 from solbench.cli._options import (
     Blobs,
+    DeviceName,
     Hardware,
     Json,
+    ModeName,
     OutFile,
     ProblemPath,
+    RunMode,
     Workloads,
+    WorkloadsFile,
+    read_problem,
+    read_solution,
     select_workloads,
 )
 from solbench.errors import InputError
 
 if TYPE_CHECKING:
-    from solbench.spec import Problem, Solution, Trace
-
-
-class Mode(StrEnum):
-    REWARD = "reward"
-    RANK = "rank"
+    from solbench.spec import Trace
 
 
 @app.command("eval")
@@ -44,30 +44,26 @@ def evaluate_command(
             "Left out: the reference itself, which scores about 0.5.",
         ),
     ] = None,
-    device: Annotated[
-        str,
-        typer.Option("--device", metavar="DEVICE", help="Where to run: cpu, or cuda:0 and so on."),
-    ] = "cpu",
+    device: DeviceName = "cpu",
     workload: Workloads = None,
-    workloads_file: Annotated[
-        Path | None,
-        typer.Option(
-            "--workloads-file",
-            metavar="FILE",
-            help="Workloads in place of workload.jsonl: a file of the problem folder, or a path.",
-        ),
-    ] = None,
+    workloads_file: WorkloadsFile = None,
     hardware: Hardware = None,
-    mode: Annotated[
-        Mode,
+    mode: RunMode = ModeName.REWARD,
+    hot: Annotated[
+        bool,
         typer.Option(
-            "--mode",
-            metavar="reward|rank",
-            help="reward: quick, for iteration; rank: longer, for records.",
+            "--hot", help="Leave caches as they are; such times are marked and never rank."
         ),
-    ] = Mode.REWARD,
+    ] = False,
     require_jail: Annotated[
         bool, typer.Option("--require-jail", help="Refuse to run where a jail layer is missing.")
+    ] = False,
+    require_admission: Annotated[
+        bool,
+        typer.Option(
+            "--require-admission",
+            help="Refuse public problems too whose gate lets answers pass that take no work.",
+        ),
     ] = False,
     json_lines: Json = False,
     blobs: Blobs = None,
@@ -75,7 +71,8 @@ def evaluate_command(
     resume: Annotated[
         bool,
         typer.Option(
-            "--resume", help="Skip workloads whose trace for this same solution is in --out."
+            "--resume",
+            help="Skip workloads whose trace is in --out; refused if that holds other conditions.",
         ),
     ] = False,
 ) -> None:
@@ -87,13 +84,15 @@ def evaluate_command(
     """
     if resume and out is None:
         raise InputError("there is no file to resume from", key="--resume", remedy="Give --out.")
-    from solbench.cli._records import finished_traces, open_records
+    from solbench.cli._records import Conditions, finished_traces, open_records
     from solbench.judge import evaluate
     from solbench.spec import trace_line
 
-    problem, solution = _load(_load_problem(problem_path, workloads_file, blobs), solution_path)
+    problem = read_problem(problem_path, workloads_file, blobs)
+    solution = read_solution(problem, solution_path)
     wanted = select_workloads(problem, workload)
-    done = finished_traces(out, problem, solution, device, hardware) if resume and out else {}
+    conditions = Conditions(device, hardware, mode.value, hot)
+    done = finished_traces(out, problem, solution, conditions) if resume and out else {}
     missing = [each for each in wanted if each.uuid not in done]
     traces = dict(done)
     with ExitStack() as stack:
@@ -119,42 +118,12 @@ def evaluate_command(
                 workloads=[each.uuid for each in missing],
                 hardware=hardware,
                 mode=mode.value,
+                hot=hot,
                 require_jail=require_jail,
+                require_admission=require_admission,
                 on_trace=keep,
             )
     _finish([traces[each.uuid] for each in wanted], json_lines)
-
-
-def _load(problem: Problem, solution_path: Path | None) -> tuple[Problem, Solution]:
-    from solbench.judge import reference_solution
-    from solbench.spec import load_solution
-
-    for warning in problem.warnings:
-        _console.note(f"note: {warning}")
-    if solution_path is None:
-        return problem, reference_solution(problem)
-    solution = load_solution(solution_path)
-    if solution.definition != problem.name:
-        raise InputError(
-            f"this solution is for '{solution.definition}', the problem is '{problem.name}'",
-            file=solution_path,
-            key="definition",
-        )
-    return problem, solution
-
-
-def _load_problem(path: Path, workloads_file: Path | None, blobs: list[Path] | None) -> Problem:
-    from solbench.spec import load_problem
-
-    if workloads_file is None:
-        return load_problem(path, blobs or ())
-    folder = path if path.is_dir() else path.parent
-    beside = (folder / workloads_file).exists()
-    return load_problem(
-        path,
-        blobs or (),
-        workload_file=str(workloads_file if beside else workloads_file.resolve()),
-    )
 
 
 def _finish(traces: Sequence[Trace], json_lines: bool) -> None:

@@ -9,6 +9,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from solbench.judge._compare import Comparison as Comparison
+    from solbench.judge._compare import Side as Side
     from solbench.judge._device import Arena as Arena
     from solbench.judge._device import Device as Device
     from solbench.judge._device import Passage as Passage
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from solbench.judge._process import ReferenceLimits as ReferenceLimits
     from solbench.judge._process import evaluate as evaluate
     from solbench.judge._reference import reference_solution as reference_solution
+    from solbench.judge._replay import Replay as Replay
     from solbench.judge._results import EvaluationResult as EvaluationResult
     from solbench.judge._results import Mode as Mode
     from solbench.judge._results import Options as Options
@@ -28,14 +31,19 @@ if TYPE_CHECKING:
     from solbench.judge._statistics import StopRule as StopRule
     from solbench.judge._statistics import median_interval as median_interval
     from solbench.judge._verdicts import Failure as Failure
+    from solbench.judge.admission import Admission as Admission
+    from solbench.judge.admission import Finding as Finding
 
 _HOMES = {
     "BUDGETS": "_statistics",
+    "Admission": "admission",
     "Arena": "_device",
     "Budget": "_statistics",
+    "Comparison": "_compare",
     "Device": "_device",
     "EvaluationResult": "_results",
     "Failure": "_verdicts",
+    "Finding": "admission",
     "Interval": "_statistics",
     "Judge": "_process",
     "LocalJudge": "_session",
@@ -43,7 +51,9 @@ _HOMES = {
     "Options": "_results",
     "Passage": "_device",
     "ReferenceLimits": "_process",
+    "Replay": "_replay",
     "Run": "_device",
+    "Side": "_compare",
     "StopRule": "_statistics",
     "evaluate": "_process",
     "median_interval": "_statistics",
@@ -53,11 +63,14 @@ _HOMES = {
 
 __all__ = [
     "BUDGETS",
+    "Admission",
     "Arena",
     "Budget",
+    "Comparison",
     "Device",
     "EvaluationResult",
     "Failure",
+    "Finding",
     "Interval",
     "Judge",
     "LocalJudge",
@@ -65,7 +78,9 @@ __all__ = [
     "Options",
     "Passage",
     "ReferenceLimits",
+    "Replay",
     "Run",
+    "Side",
     "StopRule",
     "evaluate",
     "median_interval",

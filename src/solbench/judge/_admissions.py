@@ -9,16 +9,25 @@ import json
 import os
 import tempfile
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
+from solbench.errors import InputError, ReferenceFailed
 from solbench.gate import OutputError
 from solbench.jail.builders import cache_root
+from solbench.judge._oracle import Oracle
+from solbench.judge._orders import Fault
+from solbench.judge._sections import Section
+from solbench.judge._seeds import SeedBook
 from solbench.judge._traces import solbench_version
-from solbench.judge.admission import Admission, Finding
+from solbench.judge.admission import Admission, Finding, admit
 from solbench.spec import Problem, Workload, workload_digest
+
+if TYPE_CHECKING:
+    from solbench.judge._session import LocalJudge
 
 _FORMAT = 1
 """Raise it when a check changes its meaning."""
@@ -88,3 +97,28 @@ def _read(record: dict[str, Any]) -> Admission:
         lower={name: OutputError(**each) for name, each in record["lower"].items()},
         variations=tuple(record["variations"]),
     )
+
+
+def admit_workload(
+    judge: LocalJudge, problem: Problem, workload: Workload, number: int, fault: Fault | None
+) -> Admission:
+    """The admission of one workload by itself; a reference that cannot be run is a finding."""
+    if fault is not None and fault.section is not Section.BOUND:
+        return _refused(workload, fault.reason)
+
+    def within(section: Section) -> AbstractContextManager[None]:
+        return judge.sections.within(number, section)
+
+    def find() -> Admission:
+        seeds = SeedBook()
+        device = judge.device.oracle_device
+        return admit(Oracle(problem, workload, device, seeds.weights_seed, within), seeds.seed)
+
+    try:
+        return judge.admissions.get(problem, workload, find)
+    except (ReferenceFailed, InputError) as error:
+        return _refused(workload, str(error))
+
+
+def _refused(workload: Workload, reason: str) -> Admission:
+    return Admission(workload.uuid, (Finding("reference", "failed", reason),))

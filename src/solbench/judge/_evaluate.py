@@ -16,7 +16,7 @@ from solbench.judge._floor import NO_FLOOR
 from solbench.judge._layouts import plan_layout
 from solbench.judge._measure import Audits, Bench, Measurement
 from solbench.judge._oracle import Oracle
-from solbench.judge._orders import Fault, Verdict
+from solbench.judge._orders import Fault, Replayed, Verdict
 from solbench.judge._reference import reference_solution
 from solbench.judge._runner import Runner, limits_for
 from solbench.judge._sections import Section
@@ -60,6 +60,7 @@ class Request:
     limits: Limits | None
     tell: Callable[[Verdict], None]
     faults: Mapping[str, Fault]
+    replays: Mapping[str, Replayed] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -88,7 +89,7 @@ class EvaluationRun:
     def __init__(self, judge: LocalJudge, request: Request) -> None:
         self._judge = judge
         self._request = request
-        self._cases: list[Case] = []
+        self.cases: list[Case] = []
         self._artifact: Artifact | None = None
         self._candidate: Runner | None = None
         self._reference: Runner | None = None
@@ -103,25 +104,29 @@ class EvaluationRun:
         try:
             self._run()
         finally:
-            self._clean_up()
+            self.close()
 
     def _run(self) -> None:
+        open_cases = self.open()
+        workers = self._request.budget.workers if open_cases else 0
+        for number in range(workers):
+            self._one_pass(open_cases, last=number == workers - 1)
+
+    def open(self) -> list[Case]:
+        """Build, lay out and start; the cases that have no verdict yet."""
         failure = self._build()
-        self._cases = [
+        self.cases = [
             self._open_case(number, workload)
             for number, workload in enumerate(self._request.workloads)
         ]
-        for case in self._cases:
+        for case in self.cases:
             case.failure = case.failure or failure
             if case.failure is not None:
                 self._emit(case)
-        open_cases = [case for case in self._cases if case.trace is None]
-        if not open_cases:
-            return
-        self._start_runners(open_cases)
-        workers = self._request.budget.workers
-        for number in range(workers):
-            self._one_pass(open_cases, last=number == workers - 1)
+        open_cases = [case for case in self.cases if case.trace is None]
+        if open_cases:
+            self._start_runners(open_cases)
+        return open_cases
 
     def _build(self) -> Failure | None:
         request = self._request
@@ -143,7 +148,9 @@ class EvaluationRun:
 
     def _open_case(self, number: int, workload: Workload) -> Case:
         fault = self._request.faults.get(workload.uuid)
-        case = Case(number, workload, self._bound(number, workload, fault), SeedBook())
+        replayed = self._request.replays.get(workload.uuid)
+        seeds = SeedBook(replayed.secret) if replayed else SeedBook()
+        case = Case(number, workload, self._bound(number, workload, fault), seeds)
         if fault is not None and fault.section is not Section.BOUND:
             case.failure = Failure("INVALID_REFERENCE", fault.reason, "spec")
             return case
@@ -250,28 +257,44 @@ class EvaluationRun:
                 continue
             wanted = [each.layout for each in cases[position:] if each.trace is None]
             self._measure(case, wanted)
-            if case.failure is not None and case.failure.fatal:
-                self._candidate.stop()
+            self.rest(case)
             if last or case.failure is not None:
                 self._emit(case)
         self._candidate.stop()
 
     def _measure(self, case: Case, wanted: Sequence[int]) -> None:
+        bench = self.bench(case, wanted)
+        if bench is None:
+            return
+        measured, budget = case.measurement, self._request.budget
+        try:
+            bench.measure(measured, budget.rule, budget.reference_rule)
+        except ReferenceFailed as error:
+            case.failure = Failure("INVALID_REFERENCE", str(error), "compare")
+            return
+        case.failure = measured.failure
+        self._remember_reference(case)
+        if case.failure is None:
+            assert case.oracle is not None and self._reference is not None
+            _fall_back(measured, case.oracle, self._reference.failures.get(case.layout))
+
+    def bench(self, case: Case, wanted: Sequence[int]) -> Bench | None:
+        """What a case is measured with, workers ready; ``None`` if the candidate cannot be made ready.
+
+        ``wanted``: layouts that a new worker is to meet.
+        """
         candidate, reference = self._candidate, self._reference
         assert candidate is not None and reference is not None and case.oracle is not None
         candidate.ensure(wanted)
         self._check_jail(candidate.walls, candidate.worker is not None)
         case.failure = candidate.failures.get(case.layout)
         if case.failure is not None:
-            return
-        key = (self._request.problem.digest, workload_digest(case.workload))
-        measured = case.measurement
-        known = not measured.candidate and key in self._judge.references
-        if known:
-            measured.reference = self._judge.references[key].copy()
+            return None
+        known = self._recall_reference(case)
         if self._judge.device.interleaves or not known:
             reference.ensure(wanted)
-        bench = Bench(
+        replayed = self._request.replays.get(case.workload.uuid)
+        return Bench(
             device=self._judge.device,
             oracle=case.oracle,
             seeds=case.seeds,
@@ -282,17 +305,19 @@ class EvaluationRun:
             # The public rule promises zeroed outputs; our own problems promise nothing.
             poison="zeros" if self._request.problem.definition.solbench is None else "random",
             audits=self._audits(case),
+            least_calls=replayed.calls if replayed else 0,
         )
-        try:
-            budget = self._request.budget
-            bench.measure(measured, budget.rule, budget.reference_rule)
-        except ReferenceFailed as error:
-            case.failure = Failure("INVALID_REFERENCE", str(error), "compare")
-            return
-        case.failure = measured.failure
-        self._remember_reference(key, measured)
-        if case.failure is None:
-            _fall_back(measured, case.oracle, reference.failures.get(case.layout))
+
+    def _recall_reference(self, case: Case) -> bool:
+        """Take over the reference's times of an earlier evaluation, if there are any."""
+        known, measured = self._judge.references.get(self._key(case)), case.measurement
+        if measured.candidate or known is None:
+            return False
+        measured.reference = known.copy()
+        return True
+
+    def _key(self, case: Case) -> tuple[str, str]:
+        return self._request.problem.digest, workload_digest(case.workload)
 
     def _audits(self, case: Case) -> Audits:
         if case.admission is None or not case.admission.has_truth:
@@ -304,8 +329,9 @@ class EvaluationRun:
             True, variations=tuple(kind for kind, names in own.variations.items() if names)
         )
 
-    def _remember_reference(self, key: tuple[str, str], measured: Measurement) -> None:
+    def _remember_reference(self, case: Case) -> None:
         """Keep the reference's times for later evaluations, unless the machine is drifting or busy."""
+        measured, key = case.measurement, self._key(case)
         if "drift" in measured.flags or measured.reference.busy():
             self._judge.references.pop(key, None)
         else:
@@ -357,8 +383,8 @@ class EvaluationRun:
         if not case.admission.passed:
             yield Flag(id="weak_gate", evidence=case.admission.reasons())
         own = self._request.problem.definition.solbench
-        if case.oracle is None or (own is not None and own.policy.lower_precision):
-            return
+        if own.policy.lower_precision if own is not None else case.failure is not None:
+            return  # allowed; or wrong by the public rule, which says nothing about precision
         evidence = case.measurement.precision.downgrade(case.admission.lower)
         if evidence:
             yield Flag(id="precision_downgrade", evidence=evidence)
@@ -390,11 +416,17 @@ class EvaluationRun:
             "seeds_opening": case.seeds.opening,
         }
 
-    def _clean_up(self) -> None:
+    def rest(self, case: Case) -> None:
+        """After a case: a worker that cannot be used any more is ended."""
+        if self._candidate is not None and case.failure is not None and case.failure.fatal:
+            self._candidate.stop()
+
+    def close(self) -> None:
+        """Let go of workers and buffers. Idempotent."""
         for runner in (self._candidate, self._reference):
             if runner is not None:
                 runner.stop()
-        for case in self._cases:
+        for case in self.cases:
             for arena in (case.arena, case.reference_arena):
                 if arena is not None:
                     arena.close()

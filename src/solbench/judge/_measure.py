@@ -124,9 +124,6 @@ class Bench:
         batch = self.warm_up(into)
         if into.failure is not None:
             return
-        sampling = self.device.sampling
-        into.floor_ms = sampling.floor_ms(batch, self.floor)
-        into.resolution_ms = sampling.resolution_ms(batch, self.floor)
         series = into.clocks.queued
         kept, total = len(series.kept), len(series)
         turn = 0
@@ -143,13 +140,20 @@ class Bench:
             if into.failure is not None:
                 return
             turn += 1
+        self.conclude(into, batch)
+        _flag_noise(into, rule)
+        self._try_other_values(into)
+
+    def conclude(self, into: Measurement, batch: int) -> None:
+        """Which clock ranks, and whether the time is in doubt; after the last timed round."""
+        sampling = self.device.sampling
+        into.floor_ms = sampling.floor_ms(batch, self.floor)
+        into.resolution_ms = sampling.resolution_ms(batch, self.floor)
         if self.candidate.worker is not None:
             into.flags.update(self.device.notes(self.candidate.worker))
         into.flags.update(into.clocks.choose(queued="synchronises" not in into.flags))
-        _flag_noise(into, rule)
         latency_ms = median_interval(into.candidate.counted).median
         into.doubt = sampling.doubt(batch, latency_ms, into.floor_ms) or _doubt_of(into.flags)
-        self._try_other_values(into)
 
     def warm_up(self, into: Measurement) -> int:
         """Poisoned and plain calls, checked but not counted. Returns how many calls a run holds."""
@@ -192,7 +196,12 @@ class Bench:
             return
         # Seeds of its own: which calls the candidate gets must not depend on whether this was needed.
         bench = replace(
-            self, candidate=reference, reference=None, seeds=SeedBook(), audits=Audits(), least_calls=0
+            self,
+            candidate=reference,
+            reference=None,
+            seeds=SeedBook(),
+            audits=Audits(),
+            least_calls=0,
         )
         alone = Measurement()
         candidate.freeze()

@@ -21,6 +21,15 @@ class Fault:
 
 
 @dataclass(frozen=True, slots=True)
+class Replayed:
+    """The seeds of an earlier evaluation of a workload."""
+
+    secret: bytes = field(repr=False)
+    calls: int
+    """As many were made, and are made again at least."""
+
+
+@dataclass(frozen=True, slots=True)
 class Order:
     """One evaluation, as it is sent."""
 
@@ -30,6 +39,32 @@ class Order:
     options: Options
     faults: Mapping[str, Fault] = field(default_factory=dict)
     """Workload → why its problem's code is not run again."""
+    replays: Mapping[str, Replayed] = field(default_factory=dict)
+    """Workload → the seeds that it has, where they are not drawn anew."""
+
+
+@dataclass(frozen=True, slots=True)
+class AdmissionOrder:
+    """The admission of some workloads."""
+
+    problem: Problem
+    workloads: tuple[str, ...]
+    faults: Mapping[str, Fault] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ComparisonOrder:
+    """Two solutions, side by side."""
+
+    problem: Problem
+    first: Solution
+    second: Solution
+    workloads: tuple[str, ...]
+    options: Options
+    faults: Mapping[str, Fault] = field(default_factory=dict)
+
+
+AnyOrder = Order | AdmissionOrder | ComparisonOrder
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,10 +19,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from multiprocessing import Pipe
 from types import TracebackType
-from typing import TYPE_CHECKING, Self, Unpack
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from solbench.errors import InputError, JudgeDied
 from solbench.judge._orders import (
+    AdmissionOrder,
+    AnyOrder,
+    ComparisonOrder,
     Fault,
     Order,
     Verdict,
@@ -30,6 +33,7 @@ from solbench.judge._orders import (
     require_kind,
     result_of,
 )
+from solbench.judge._replay import Replay, replay_of, replay_result
 from solbench.judge._results import EvaluationResult, Mode, Options
 from solbench.judge._sections import NAMES, Entered, Section, SectionPage
 from solbench.spec import Problem, Solution, Trace, Workload
@@ -38,7 +42,9 @@ if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
     from solbench.jail import Limits
+    from solbench.judge._compare import Comparison
     from solbench.judge._statistics import Budget
+    from solbench.judge.admission import Admission
 
 _START_S = 180.0
 """A cold import of torch from a slow disk, and a CUDA context."""
@@ -101,8 +107,66 @@ class Judge:
         require_kind("problem", problem, Problem)
         require_kind("solution", solution, Solution)
         chosen = chosen_workloads(problem, workloads)
-        with self._lock:
-            return self._evaluate(problem, solution, chosen, on_trace, options)
+
+        def order(missing: tuple[str, ...], faults: Mapping[str, Fault]) -> Order:
+            return Order(problem, solution, missing, options, faults)
+
+        def keep(verdict: Verdict) -> None:
+            if on_trace is not None:
+                on_trace(verdict.trace)
+
+        verdicts = self._answers(chosen, order, keep)
+        return result_of(chosen, list(verdicts.values()))
+
+    def replay(self, trace: Trace, problem: Problem, solution: Solution) -> Replay:
+        """Repeat a verdict with the seeds that the trace tells. Raises ``InputError`` if the trace is of
+        another problem or solution, or its seeds are not those it committed to."""
+        uuid, replayed, options = replay_of(trace, problem, solution)
+
+        def order(missing: tuple[str, ...], faults: Mapping[str, Fault]) -> Order:
+            return Order(problem, solution, missing, options, faults, {uuid: replayed})
+
+        verdicts = self._answers(chosen_workloads(problem, [uuid]), order)
+        return replay_result(trace, verdicts[uuid].trace)
+
+    def admit(
+        self,
+        problem: Problem,
+        *,
+        workloads: Sequence[str] | None = None,
+        on_admission: Callable[[Admission], None] | None = None,
+    ) -> tuple[Admission, ...]:
+        """Whether the problem's gate can tell right answers from answers that take no work, by workload."""
+        require_kind("problem", problem, Problem)
+        chosen = chosen_workloads(problem, workloads)
+
+        def order(missing: tuple[str, ...], faults: Mapping[str, Fault]) -> AdmissionOrder:
+            return AdmissionOrder(problem, missing, faults)
+
+        found = self._answers(chosen, order, on_admission)
+        return tuple(found[each.uuid] for each in chosen)
+
+    def compare(
+        self,
+        problem: Problem,
+        first: Solution,
+        second: Solution,
+        *,
+        workloads: Sequence[str] | None = None,
+        on_comparison: Callable[[Comparison], None] | None = None,
+        **options: Unpack[Options],
+    ) -> tuple[Comparison, ...]:
+        """Two solutions side by side, interleaved: by workload, which is faster and by how much."""
+        require_kind("problem", problem, Problem)
+        for solution in (first, second):
+            require_kind("solution", solution, Solution)
+        chosen = chosen_workloads(problem, workloads)
+
+        def order(missing: tuple[str, ...], faults: Mapping[str, Fault]) -> ComparisonOrder:
+            return ComparisonOrder(problem, first, second, missing, options, faults)
+
+        found = self._answers(chosen, order, on_comparison)
+        return tuple(found[each.uuid] for each in chosen)
 
     def evaluate_many(
         self, problem: Problem, solutions: Sequence[Solution], **options: Unpack[Options]
@@ -126,42 +190,48 @@ class Judge:
                 await work
             raise
 
-    def _evaluate(
+    def _answers(
         self,
-        problem: Problem,
-        solution: Solution,
         workloads: Sequence[Workload],
-        on_trace: Callable[[Trace], None] | None,
-        options: Options,
-    ) -> EvaluationResult:
-        verdicts: dict[str, Verdict] = {}
+        make_order: Callable[[tuple[str, ...], Mapping[str, Fault]], AnyOrder],
+        listener: Callable[[Any], None] | None = None,
+    ) -> dict[str, Any]:
+        """An answer for every workload. One whose problem's code does not come back is ordered once more, as
+        at fault, with those that are still missing."""
+        answers: dict[str, Any] = {}
         faults: dict[str, Fault] = {}
 
-        def keep(verdict: Verdict) -> None:
-            verdicts[verdict.trace.workload.uuid] = verdict
-            if on_trace is not None:
-                on_trace(verdict.trace)
+        def keep(uuid: str, answer: Any) -> None:
+            answers[uuid] = answer
+            if listener is not None:
+                listener(answer)
 
-        died = 0
-        while missing := [each.uuid for each in workloads if each.uuid not in verdicts]:
-            order = Order(problem, solution, tuple(missing), options, faults)
-            try:
-                ended = self._running().obey(order, keep, self._limits)
-            except BaseException:
-                # The listener raised, or the user interrupts: nothing must go on behind their back.
+        died = False
+        with self._lock:
+            while missing := tuple(each.uuid for each in workloads if each.uuid not in answers):
+                ended = self._obeyed(make_order(missing, faults), keep)
+                if ended is None:
+                    continue
+                if ended.entered is not None:
+                    uuid = missing[ended.entered.workload]
+                    faults[uuid] = Fault(ended.entered.section, ended.words)
+                elif died:
+                    raise JudgeDied(f"the judge's process ended twice: it {ended.reason}")
+                died = died or ended.entered is None
+        return answers
+
+    def _obeyed(self, order: AnyOrder, keep: Callable[[str, Any], None]) -> _Ended | None:
+        process = self._running()
+        try:
+            ended = process.obey(order, keep, self._limits)
+        except BaseException:
+            # If the listener raised, or the user interrupts, nothing must go on behind their back.
+            if process.busy:
                 self._abandon()
-                raise
-            if ended is None:
-                continue
+            raise
+        if ended is not None:
             self._abandon()
-            if ended.entered is None:
-                died += 1
-                if died > 1:
-                    raise JudgeDied(f"the judge's process ended twice: {ended.reason}")
-                continue
-            uuid = missing[ended.entered.workload]
-            faults[uuid] = Fault(ended.entered.section, ended.words)
-        return result_of(workloads, list(verdicts.values()))
+        return ended
 
     def _running(self) -> _Process:
         if self._closed:
@@ -229,6 +299,8 @@ class _Process:
             start_new_session=True,  # an interrupt at the terminal is ours to handle
         )
         self._sections = SectionPage(page)
+        self.busy = False
+        """Carrying out an order."""
         theirs.close()
         os.close(page)
         os.close(lifeline)
@@ -246,9 +318,10 @@ class _Process:
             raise content
 
     def obey(
-        self, order: Order, keep: Callable[[Verdict], None], limits: ReferenceLimits
+        self, order: AnyOrder, keep: Callable[[str, Any], None], limits: ReferenceLimits
     ) -> _Ended | None:
         """Have one order carried out. ``None``: all verdicts are there. Raises what the judge raised."""
+        self.busy = True
         if not self._send(order):
             return self._gone()
         while True:
@@ -261,13 +334,15 @@ class _Process:
                 kind, content = self._channel.recv()
             except (EOFError, ConnectionError):
                 return self._gone()
-            if kind == "done":
-                return None
+            if kind == "answer":
+                keep(*content)
+                continue
+            self.busy = False
             if kind == "error":
                 raise content
-            keep(content)
+            return None
 
-    def _send(self, order: Order | None) -> bool:
+    def _send(self, order: AnyOrder | None) -> bool:
         """Whether there is someone who can still take it."""
         try:
             self._channel.send(order)

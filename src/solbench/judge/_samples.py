@@ -16,8 +16,13 @@ class Series:
     disturbed: list[tuple[float, float]] = field(default_factory=list)
     """Share of the time that was lost, and the latency."""
 
+    latest: float = 0.0
+    """The last sample, whether it counts or not."""
+    latest_disturbed: bool = False
+
     def add(self, latency_ms: float, lost_share: float = 0.0) -> None:
         """Keep a sample, or set it aside when time was lost."""
+        self.latest, self.latest_disturbed = latency_ms, lost_share > 0
         if lost_share > 0:
             self.disturbed.append((lost_share, latency_ms))
         else:

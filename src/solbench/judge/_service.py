@@ -1,4 +1,4 @@
-"""The judge's process: takes orders over a channel, and sends each verdict when it falls."""
+"""The judge's process: takes orders over a channel, and sends each answer when it is there."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ import os
 import signal
 import traceback
 from multiprocessing.connection import Connection
+from typing import Any
 
 from solbench.errors import SolBenchError
-from solbench.judge._orders import Order, Verdict
+from solbench.judge._orders import AnyOrder, Verdict
 from solbench.judge._sections import SectionPage
 from solbench.judge._session import LocalJudge
 
@@ -45,9 +46,10 @@ _F_SETSIG = 10
 """Python does not name this one (linux/fcntl.h)."""
 
 
-def _obey(judge: LocalJudge, order: Order, channel: Connection) -> None:
-    def tell(verdict: Verdict) -> None:
-        channel.send(("verdict", verdict))
+def _obey(judge: LocalJudge, order: AnyOrder, channel: Connection) -> None:
+    def tell(answer: Any) -> None:
+        uuid = answer.trace.workload.uuid if isinstance(answer, Verdict) else answer.workload
+        channel.send(("answer", (uuid, answer)))
 
     try:
         judge.carry_out(order, tell)

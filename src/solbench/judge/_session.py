@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
-from typing import Self, Unpack
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from solbench.errors import InputError
 from solbench.jail import Zygote, start_zygote
@@ -12,12 +12,28 @@ from solbench.judge._admissions import AdmissionBook
 from solbench.judge._bounds import BoundBook
 from solbench.judge._device import Device, open_device
 from solbench.judge._floor import TimerFloor, measure_floor
-from solbench.judge._orders import Order, Verdict, chosen_workloads, result_of
+from solbench.judge._orders import (
+    AdmissionOrder,
+    AnyOrder,
+    ComparisonOrder,
+    Order,
+    Verdict,
+    chosen_workloads,
+    result_of,
+)
 from solbench.judge._results import EvaluationResult, Options
 from solbench.judge._samples import Series
 from solbench.judge._sections import Sections, Unwatched
 from solbench.judge._statistics import Budget
 from solbench.spec import Problem, Solution, Trace
+
+if TYPE_CHECKING:
+    from solbench.judge._compare import Comparison
+    from solbench.judge._evaluate import Request
+    from solbench.judge.admission import Admission
+
+Answer = Any
+"""A ``Verdict``, an ``Admission`` or a ``Comparison``, by the order."""
 
 
 class LocalJudge:
@@ -83,28 +99,69 @@ class LocalJudge:
         self.carry_out(Order(problem, solution, uuids, options), keep)
         return result_of(chosen, verdicts)
 
-    def carry_out(self, order: Order, tell: Callable[[Verdict], None]) -> None:
-        """Evaluate as ordered and tell each verdict when it falls."""
-        from solbench.judge._evaluate import EvaluationRun, Request
+    def carry_out(self, order: AnyOrder, tell: Callable[[Answer], None]) -> None:
+        """Do as ordered and tell each workload's answer when it is there."""
+        if isinstance(order, AdmissionOrder):
+            self._admit(order, tell)
+        elif isinstance(order, ComparisonOrder):
+            self._compare(order, tell)
+        else:
+            from solbench.judge._evaluate import EvaluationRun
 
-        mode = order.options.get("mode", "reward")
-        if mode not in self._budgets:
-            known = ", ".join(self._budgets)
-            raise InputError(f"there is no mode '{mode}'", key="mode", remedy=f"Known: {known}.")
-        request = Request(
+            EvaluationRun(self, self._request(order, tell)).run()
+
+    def _request(self, order: Order, tell: Callable[[Verdict], None]) -> Request:
+        from solbench.judge._evaluate import Request
+
+        options = order.options
+        mode = options.get("mode", "reward")
+        return Request(
             problem=order.problem,
             solution=order.solution,
             workloads=tuple(order.problem.workload(uuid) for uuid in order.workloads),
             faults=order.faults,
-            hardware=order.options.get("hardware") or self.device.hardware(),
+            replays=order.replays,
+            hardware=options.get("hardware") or self.device.hardware(),
             mode=mode,
-            budget=self._budgets[mode],
-            require_jail=order.options.get("require_jail", False),
-            require_admission=order.options.get("require_admission", False),
-            limits=order.options.get("limits"),
+            budget=self._budget(mode),
+            require_jail=options.get("require_jail", False),
+            require_admission=options.get("require_admission", False),
+            limits=options.get("limits"),
             tell=tell,
         )
-        EvaluationRun(self, request).run()
+
+    def _budget(self, mode: str) -> Budget:
+        if mode not in self._budgets:
+            known = ", ".join(self._budgets)
+            raise InputError(f"there is no mode '{mode}'", key="mode", remedy=f"Known: {known}.")
+        return self._budgets[mode]
+
+    def _admit(self, order: AdmissionOrder, tell: Callable[[Admission], None]) -> None:
+        from solbench.judge._admissions import admit_workload
+
+        for number, uuid in enumerate(order.workloads):
+            workload = order.problem.workload(uuid)
+            tell(admit_workload(self, order.problem, workload, number, order.faults.get(uuid)))
+
+    def _compare(self, order: ComparisonOrder, tell: Callable[[Comparison], None]) -> None:
+        from solbench.judge._compare import compare_runs
+        from solbench.judge._evaluate import EvaluationRun
+
+        def ignore(verdict: Verdict) -> None:
+            """What becomes of each side is told with the comparison."""
+
+        runs = [
+            EvaluationRun(
+                self,
+                self._request(
+                    Order(order.problem, solution, order.workloads, order.options, order.faults),
+                    ignore,
+                ),
+            )
+            for solution in (order.first, order.second)
+        ]
+        budget = self._budget(order.options.get("mode", "reward"))
+        compare_runs(runs[0], runs[1], budget.rule, tell)
 
     def close(self) -> None:
         """End the zygote and everything it started. Idempotent."""
