@@ -17,6 +17,9 @@ from solbench.bound._sets import DENSE_LIMIT, IndexSet
 
 Weights = Mapping[int, NDArray[Any]]
 
+FEW_BOXES = 16
+"""A table of all bit sets of so many boxes is small; counting into it needs no sorting."""
+
 
 def count_box(box: Box, weights: Weights) -> int:
     """Size of one box, or its weighted sum."""
@@ -184,8 +187,12 @@ def _classes(
             amounts = amounts * weights[dim].reshape(
                 [-1 if a == axis else 1 for a in range(len(group))]
             )
-    unique, inverse = np.unique(codes.reshape(-1), return_inverse=True)
-    sums = np.bincount(inverse.reshape(-1), weights=amounts.reshape(-1).astype(np.float64))
+    flat, weighted = codes.reshape(-1), amounts.reshape(-1).astype(np.float64)
+    if len(boxes) <= FEW_BOXES:
+        sums = np.bincount(flat, weights=weighted)
+        return {int(c): round(float(sums[c])) for c in np.flatnonzero(sums) if c}
+    unique, inverse = np.unique(flat, return_inverse=True)
+    sums = np.bincount(inverse.reshape(-1), weights=weighted)
     return {int(c): round(float(s)) for c, s in zip(unique, sums, strict=True) if c}
 
 
