@@ -176,7 +176,7 @@ def reduced(unit: Unit) -> Iterator[Unit]:
         candidates += _small_reshape(unit)
     if _large(unit):
         reductions = (_distinct(unit), _grouped(unit), _divided(unit))
-        candidates += [_resized(unit, sizes) for sizes in reductions]
+        candidates += [resized(unit, sizes) for sizes in reductions]
     if _elements(unit) > SMALL_ELEMENTS:
         candidates.append(unit)
     yield from (c for c in candidates if _elements(c) <= LARGEST_ELEMENTS)
@@ -226,7 +226,7 @@ def _divided(unit: Unit) -> dict[int, int]:
     return {n: n // divisor for n in large | asked if n % divisor == 0}
 
 
-def _resized(unit: Unit, sizes: Mapping[int, int]) -> Unit:
+def resized(unit: Unit, sizes: Mapping[int, int]) -> Unit:
     """Sizes replaced in shapes and arguments; products of neighbouring sizes follow them."""
     table = dict(sizes)
     for leaf in unit.leaves:
