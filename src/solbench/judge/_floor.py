@@ -56,9 +56,10 @@ NO_FLOOR = TimerFloor(0.0, 0.0)
 
 
 def measure_floor(zygote: Zygote, device: Device) -> TimerFloor:
-    """Run the empty solution through the very pipeline of a real one. Raises ``JailError`` if it
-    cannot run."""
+    """Run the empty solution through the very pipeline of a real one, then the canaries. Raises ``JailError``
+    if it cannot run, or if a canary comes out wrong."""
     from solbench.jail import build
+    from solbench.judge._canaries import prove
 
     tiny = torch.zeros(1)
     layout = plan_layout(
@@ -81,10 +82,12 @@ def measure_floor(zygote: Zygote, device: Device) -> TimerFloor:
         for _ in range(_ROUNDS):
             for count, samples in times.items():
                 samples.append(_one_run(runner, device, Run(0, 0, count)))
-        return device.sampling.fit(times)
     finally:
         runner.stop()
         arena.close()
+    floor = device.sampling.fit(times)
+    prove(zygote, device, floor)
+    return floor
 
 
 def _one_run(runner: Runner, device: Device, run: Run) -> float:
