@@ -70,6 +70,34 @@ LAUNCH = "scale<<<(n + 255) / 256, 256, 0, (cudaStream_t)stream>>>(x, y, n);"
 
 SCALE_CUDA = KERNEL + RUN.replace("BODY", LAUNCH)
 
+DEAR = problem(
+    "gpu_dear",
+    "import torch\n\n\n"
+    "def run(x):\n    for _ in range(200):\n        x = torch.sin(x + 1.0)\n    return x\n",
+    {"x": (["n"], "float32")},
+    {"y": (["n"], "float32")},
+    [{"n": 1 << 17}],
+    tolerance={"max_atol": 1e-3, "max_rtol": 1e-3, "required_matched_ratio": 1.0},
+)
+"""A long computation on little data: work that is done early is work that is saved."""
+
+DEAR_KERNEL = r"""
+#include <cuda_runtime.h>
+#include "solbench.h"
+static __device__ float dear(float value) {
+  for (int k = 0; k < 200; ++k) value = sinf(value + 1.0f);
+  return value;
+}
+static __global__ void all(const float* x, float* y, int64_t n) {
+  int64_t i = blockIdx.x * (int64_t)blockDim.x + threadIdx.x;
+  if (i < n) y[i] = dear(x[i]);
+}
+"""
+
+DEAR_CUDA = DEAR_KERNEL + RUN.replace(
+    "BODY", "all<<<(n + 255) / 256, 256, 0, (cudaStream_t)stream>>>(x, y, n);"
+)
+
 SLOTS = """
 import gc, torch
 def page():

@@ -7,11 +7,17 @@ from ._gpu_problems import CHAIN, CHAIN_HONEST, SLOTS
 ATTACK = (
     SLOTS
     + """
+space = []
 def compute(pairs):
-    rows = torch.stack([x for x, _ in pairs])
+    # Taken once: to ask for memory later would wait for the device.
+    if not space:
+        space.append(torch.empty(128, *pairs[0][0].shape, device="cuda"))
+    rows = space[0][: len(pairs)]
+    torch.stack([x for x, _ in pairs], out=rows)
     for _ in range(10):
         rows.sin_().mul_(1.5)
-    torch._foreach_copy_([y for _, y in pairs], list(rows.unbind()))
+    for row, (_, y) in zip(rows, pairs):
+        y.copy_(row)
 
 def run(x, y):
     turn, first, count = fields[0], fields[3], fields[4]
@@ -32,6 +38,5 @@ CASE = AttackCase(
     honest=Submission(CHAIN_HONEST),
     expected=("PASSED", "RUNTIME_ERROR"),
     stopped_by="a call alone takes as long as it takes: calls that share work are ranked by it",
-    flag="overlaps_calls",
     device="cuda",
 )
