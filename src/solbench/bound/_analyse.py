@@ -180,14 +180,25 @@ def _removed(
             rows.append(Removed(what, _reason(cost, kept), cost.naive_flops - kept))
         if saved:
             rows.append(Removed(what, "a better order of the product chain", 2 * saved))
-    for node in lifted.repeated:
-        if node.op.split(".")[1] in ("mm", "bmm", "addmm", "convolution", "baddbmm"):
-            rows.append(Removed(f"{node.op} ({node.location})", "computed before, counted once"))
+    rows += _repeats(found, lifted)
     for row in traffic:
         if row.declared_bytes > row.bytes:
             gap = row.declared_bytes - row.bytes
             rows.append(Removed(f"{row.direction} of {row.tensor}", row.reason, dram_bytes=gap))
     return rows
+
+
+def _repeats(found: Demanded, lifted: LiftedGraph) -> Iterator[Removed]:
+    """Contractions with the operands of an earlier call: all their work is left out."""
+    spent: dict[int, int] = {}
+    for cost in found.costs:
+        for out in cost.step.node.results():
+            spent[out] = spent.get(out, 0) + cost.naive_flops
+    for node in lifted.repeated:
+        flops = max((spent.get(lifted.resolve(out), 0) for out in node.results()), default=0)
+        if flops:
+            place = f"{node.op} ({node.location})" if node.location else node.op
+            yield Removed(place, "computed before, counted once", flops)
 
 
 def _reason(cost: StepCost, kept: int) -> str:

@@ -88,8 +88,9 @@ def cache_plot(report: CacheReport, title: str, suffix: str) -> bytes:
         axes.axhline(report.least_bytes, color=ESTIMATE, linewidth=0.8, label="each operand once")
         for number, level in enumerate(report.levels):
             axes.axvline(level.capacity_bytes, color=POINT, linewidth=0.9, linestyle="--")
+            label, height = f"{level.name}\n{fmt.size(level.capacity_bytes)} ", 0.98 - 0.16 * number
             axes.annotate(
-                f"{level.name}\n{fmt.size(level.capacity_bytes)} ", (level.capacity_bytes, 0.98 - 0.16 * number),
+                label, (level.capacity_bytes, height),
                 xycoords=("data", "axes fraction"), ha="right", va="top", fontsize=8, color=POINT,
             )  # fmt: skip
         axes.set_xscale("log", base=2)
