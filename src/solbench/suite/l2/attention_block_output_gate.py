@@ -22,7 +22,7 @@ PROBLEM = Problem(
         "key_width": "num_kv_heads * head_dim",
     },
     inputs={
-        "x": activation("bfloat16[batch, seq_len, hidden]", draw.normal()),
+        "x": activation("bfloat16[batch, seq_len, hidden]", draw.residual_stream(std=0.2)),
         "cos": activation("float32[seq_len, pairs]", ROPE["cos"]),
         "sin": activation("float32[seq_len, pairs]", ROPE["sin"]),
         "gain": weight("bfloat16[hidden]", draw.normal(std=0.3)),

@@ -23,7 +23,7 @@ PROBLEM = Problem(
         "query_width": "num_heads * head_dim", "qkv_width": "(num_heads + 2 * num_kv_heads) * head_dim",
     },
     inputs={
-        "x": activation("bfloat16[batch, fresh, hidden]", draw.normal()),
+        "x": activation("bfloat16[batch, fresh, hidden]", draw.residual_stream(std=0.2)),
         "key_pages": activation("bfloat16[pool, page_size, num_kv_heads, head_dim]", draw.normal()),
         "value_pages": activation("bfloat16[pool, page_size, num_kv_heads, head_dim]", draw.normal()),
         "page_table": activation("int32[used]", PAGES["indices"]),

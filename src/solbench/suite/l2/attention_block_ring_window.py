@@ -24,7 +24,7 @@ PROBLEM = Problem(
         "query_width": "num_heads * head_dim", "qkv_width": "(num_heads + 2 * num_kv_heads) * head_dim",
     },
     inputs={
-        "x": activation("bfloat16[batch, hidden]", draw.normal()),
+        "x": activation("bfloat16[batch, hidden]", draw.residual_stream(std=0.2)),
         "key_ring": activation("bfloat16[batch, num_kv_heads, window, head_dim]", draw.normal()),
         "value_ring": activation("bfloat16[batch, num_kv_heads, window, head_dim]", draw.normal()),
         "position": activation("int32[batch]", draw.integers(low=0, high="latest")),

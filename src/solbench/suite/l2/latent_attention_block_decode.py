@@ -25,7 +25,7 @@ PROBLEM = Problem(
         "value_width": "heads * value_dim",
     },
     inputs={
-        "x": activation("bfloat16[batch, hidden]", draw.normal()),
+        "x": activation("bfloat16[batch, hidden]", draw.residual_stream(std=0.2)),
         "cache": activation("bfloat16[batch, capacity, stored]", draw.normal()),
         "lengths": activation("int32[batch]", LENGTHS["lengths"]),
         "cos": activation("float32[batch, half_rotary]", ROPE["cos"]),

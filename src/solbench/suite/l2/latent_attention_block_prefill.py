@@ -24,7 +24,7 @@ PROBLEM = Problem(
         "value_width": "heads * value_dim",
     },
     inputs={
-        "x": activation("bfloat16[batch, seq_len, hidden]", draw.normal()),
+        "x": activation("bfloat16[batch, seq_len, hidden]", draw.residual_stream(std=0.2)),
         "cos": activation("float32[seq_len, half_rotary]", ROPE["cos"]),
         "sin": activation("float32[seq_len, half_rotary]", ROPE["sin"]),
         "gain": weight("bfloat16[hidden]", draw.norm_weight()),

@@ -24,7 +24,7 @@ PROBLEM = Problem(
     },
     constraints=("top_k <= keys",),
     inputs={
-        "x": activation("bfloat16[tokens, hidden]", draw.normal()),
+        "x": activation("bfloat16[tokens, hidden]", draw.residual_stream(std=0.2)),
         "query": activation("bfloat16[tokens, heads, query_dim]", draw.normal()),
         "cache": activation("bfloat16[keys, stored]", draw.normal()),
         "chosen": activation("int32[tokens, top_k]", CHOICE["indices"]),
