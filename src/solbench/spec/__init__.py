@@ -21,6 +21,7 @@ from solbench.spec._definition import (
     Policy,
     TensorSpec,
     VarAxis,
+    VariationKind,
 )
 from solbench.spec._dtypes import DTYPES, Dtype, dtype_of, torch_dtype
 from solbench.spec._problem import Problem, load_problem, make_problem
@@ -136,6 +137,7 @@ __all__ = [
     "Tolerance",
     "Trace",
     "VarAxis",
+    "VariationKind",
     "Workload",
     "axes_and_scalars",
     "check",

@@ -17,6 +17,7 @@ from solbench.suite._composition import (
 from solbench.suite._draw import computed, draw
 from solbench.suite._export import SMOKE_FILE, build, export, load
 from solbench.suite._form import (
+    EVERY_KIND,
     Gate,
     Gradient,
     Input,
@@ -37,6 +38,7 @@ from solbench.suite._held_out import held_out
 from solbench.suite._source import ProblemSource, read_problem_file
 
 __all__ = [
+    "EVERY_KIND",
     "SMOKE_FILE",
     "TARGET",
     "TARGET_MODELS",

@@ -104,6 +104,7 @@ def _own_record(problem: Problem) -> spec.OwnRecord:
             for model in problem.models
         ),
         weights=tuple(weights),
+        variations=_variations(problem),
         gate=spec.GateMultipliers(
             rms_multiplier=gate.rms_multiplier,
             max_multiplier=gate.max_multiplier,
@@ -116,6 +117,14 @@ def _own_record(problem: Problem) -> spec.OwnRecord:
             streams=policy.streams,
         ),
     )
+
+
+def _variations(problem: Problem) -> dict[spec.VariationKind, tuple[str, ...]]:
+    varied: dict[spec.VariationKind, tuple[str, ...]] = {}
+    for name, each in problem.inputs.items():
+        for kind in each.vary if isinstance(each, Input) else ():
+            varied[kind] = (*varied.get(kind, ()), name)
+    return varied
 
 
 def _is_weight(each: Input | Scalar) -> bool:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from solbench.errors import InputError
+from solbench.spec import VariationKind
 from solbench.suite._draw import Drawn, Value
 
 Tier = Literal["L1", "L2", "Quant", "FIB"]
@@ -48,6 +49,10 @@ class TensorType:
     shape: tuple[str, ...]
 
 
+EVERY_KIND: tuple[VariationKind, ...] = ("scale", "sign", "outliers", "sparsity")
+"""For inputs of operators that are sound on any values: products, norms, elementwise ones."""
+
+
 @dataclass(frozen=True, slots=True)
 class Input:
     """One tensor argument of ``run``."""
@@ -55,6 +60,8 @@ class Input:
     type: TensorType
     values: Drawn
     role: Literal["activation", "weight"]
+    vary: tuple[VariationKind, ...] = ()
+    """Other values that it may have in some calls; the judge mixes them in secretly."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,9 +159,10 @@ def tensor_type(text: str) -> TensorType:
     return TensorType(match[1], entries)
 
 
-def activation(type: str, values: Drawn) -> Input:
-    """An input that differs in every call."""
-    return Input(tensor_type(type), values, "activation")
+def activation(type: str, values: Drawn, vary: tuple[VariationKind, ...] = ()) -> Input:
+    """An input that differs in every call. ``vary``: in which ways its values may also leave their
+    distribution (``scale``, ``sign``, ``outliers``, ``sparsity``), with the reference still sound on them."""
+    return Input(tensor_type(type), values, "activation", vary)
 
 
 def weight(type: str, values: Drawn) -> Input:

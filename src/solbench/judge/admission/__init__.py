@@ -4,6 +4,7 @@ Shared with the suite's own admission test, which asks more.
 """
 
 from solbench.judge._float64 import Float64Mode, run_float64, run_without_last_step
+from solbench.judge._variations import varied
 from solbench.judge.admission._answers import NULL_ANSWERS, Change, copies, in_lower_precision
 from solbench.judge.admission._check import Admission, Finding, Outcome, admit
 from solbench.judge.admission._values import (
@@ -29,4 +30,5 @@ __all__ = [
     "run_float64",
     "run_without_last_step",
     "same_value",
+    "varied",
 ]

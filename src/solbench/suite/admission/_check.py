@@ -63,6 +63,7 @@ def _gates(source: ProblemSource, bounds: bool) -> Iterator[tuple[str, Callable[
     yield "export", lambda: exports_unchanged(source)
     yield "sizes", lambda: sizes_within_limits(source)
     yield "smoke", numbers.reference_is_sound
+    yield "other values", numbers.sound_on_other_values
     yield "null answers", numbers.null_answers_fail
     yield "faults", numbers.faults_fail
     yield "inputs read", numbers.every_input_is_read

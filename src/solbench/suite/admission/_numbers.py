@@ -22,6 +22,7 @@ from solbench.judge.admission import (
     run_float64,
     run_without_last_step,
     same_value,
+    varied,
 )
 from solbench.suite._export import build
 from solbench.suite._source import ProblemSource
@@ -93,6 +94,24 @@ class Numbers:
                 yield f"{name} of a second run does not pass ({run.label})"
             elif error_ulps(output, run.oracle[name]) > MOST_ERROR_ULPS:
                 yield f"{name} is {error_ulps(output, run.oracle[name]):.0f} ulp from float64"
+
+    def sound_on_other_values(self) -> Answer:
+        """On the values that its inputs may also have, the reference is as near to float64."""
+        own = self._problem.definition.solbench
+        varied_inputs = own.variations if own is not None else {}
+        problems: list[str] = []
+        for kind, names in varied_inputs.items():
+            for run in self._runs:
+                inputs = varied(self._inputs(run.workload, seed=1), names, kind, seed=1)
+                oracle = self._outputs(run.workload, run_float64(self._reference, inputs))
+                outputs = self._outputs(run.workload, self._reference(*inputs.values()))
+                for name, output in outputs.items():
+                    ulps = error_ulps(output, oracle[name])
+                    if not ulps <= MOST_ERROR_ULPS:
+                        problems.append(
+                            f"{kind}: {name} is {ulps:.0f} ulp from float64 ({run.label})"
+                        )
+        return unless(problems, ", ".join(varied_inputs) or "none named")
 
     def null_answers_fail(self) -> Answer:
         """For each output by itself: zeros, ones, its mean, noise of its distribution, a copied input."""

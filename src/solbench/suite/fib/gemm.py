@@ -1,6 +1,6 @@
 """One linear layer without bias, ``C = A Bᵀ``, at the shapes of routers, projections and MLP halves."""
 
-from solbench.suite import Model, Problem, activation, draw, rows, var, weight
+from solbench.suite import EVERY_KIND, Model, Problem, activation, draw, rows, var, weight
 
 _QWEN = "Qwen/Qwen3-30B-A3B"
 _LLAMA = "meta-llama/Llama-3.1-8B"
@@ -22,7 +22,7 @@ PROBLEMS = [
         models=(model,),
         axes={"m": var, "n": n, "k": k},
         inputs={
-            "a": activation("float16[m, k]", draw.normal()),
+            "a": activation("float16[m, k]", draw.normal(), EVERY_KIND),
             "b": weight("float16[n, k]", draw.weight_matrix()),
         },
         outputs={"c": "float16[m, n]"},

@@ -4,7 +4,7 @@ The narrow ones stand inside attention: over a head (Qwen3), over the compressed
 latent attention (DeepSeek). There a "row" is a token, or a token's head.
 """
 
-from solbench.suite import Model, Problem, activation, draw, rows, scalar, var, weight
+from solbench.suite import EVERY_KIND, Model, Problem, activation, draw, rows, scalar, var, weight
 
 TABLE = (
     (
@@ -29,7 +29,9 @@ PROBLEMS = [
         models=(model,),
         axes={"num_rows": var, "width": width},
         inputs={
-            "hidden_states": activation("bfloat16[num_rows, width]", draw.residual_stream()),
+            "hidden_states": activation(
+                "bfloat16[num_rows, width]", draw.residual_stream(), EVERY_KIND
+            ),
             "weight": weight("bfloat16[width]", draw.norm_weight()),
             "eps": scalar("float32", eps),
         },

@@ -3,7 +3,7 @@
 Tokens of a speech segment use the adapter, the others do not; a flag a token says which.
 """
 
-from solbench.suite import Model, Problem, activation, draw, rows, scalar, var, weight
+from solbench.suite import EVERY_KIND, Model, Problem, activation, draw, rows, scalar, var, weight
 
 PROBLEM = Problem(
     name="adapter_projection_bf16_h3072_r320",
@@ -18,7 +18,7 @@ PROBLEM = Problem(
     ),
     axes={"num_tokens": var, "hidden": 3072, "width": 16384, "rank": 320},
     inputs={
-        "x": activation("bfloat16[num_tokens, hidden]", draw.normal()),
+        "x": activation("bfloat16[num_tokens, hidden]", draw.normal(), EVERY_KIND),
         "uses_adapter": activation("bool[num_tokens]", draw.padding_mask()),
         "weight": weight("bfloat16[width, hidden]", draw.weight_matrix()),
         "down": weight("bfloat16[rank, hidden]", draw.weight_matrix()),

@@ -1,6 +1,6 @@
 """LayerNorm with gain and bias in float32, before each sublayer of a speech encoder."""
 
-from solbench.suite import Model, Problem, activation, draw, rows, scalar, var, weight
+from solbench.suite import EVERY_KIND, Model, Problem, activation, draw, rows, scalar, var, weight
 
 PROBLEM = Problem(
     name="layernorm_fp32_h1280",
@@ -12,7 +12,7 @@ PROBLEM = Problem(
     ),
     axes={"batch": var, "frames": var, "hidden": 1280},
     inputs={
-        "x": activation("float32[batch, frames, hidden]", draw.residual_stream(std=2.0)),
+        "x": activation("float32[batch, frames, hidden]", draw.residual_stream(std=2.0), EVERY_KIND),
         "gain": weight("float32[hidden]", draw.norm_weight()),
         "bias": weight("float32[hidden]", draw.normal(std=0.1)),
         "eps": scalar("float32", 1e-5),

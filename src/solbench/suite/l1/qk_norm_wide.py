@@ -3,7 +3,7 @@
 Other than the per-head norm, one statistic covers all heads of a token.
 """
 
-from solbench.suite import Model, Problem, activation, draw, rows, scalar, var, weight
+from solbench.suite import EVERY_KIND, Model, Problem, activation, draw, rows, scalar, var, weight
 
 PROBLEM = Problem(
     name="qk_norm_wide_bf16_q6144_k1024",
@@ -17,8 +17,8 @@ PROBLEM = Problem(
     ),
     axes={"num_tokens": var, "query_width": 6144, "key_width": 1024},
     inputs={
-        "query": activation("bfloat16[num_tokens, query_width]", draw.residual_stream()),
-        "key": activation("bfloat16[num_tokens, key_width]", draw.residual_stream()),
+        "query": activation("bfloat16[num_tokens, query_width]", draw.residual_stream(), EVERY_KIND),
+        "key": activation("bfloat16[num_tokens, key_width]", draw.residual_stream(), EVERY_KIND),
         "query_gain": weight("bfloat16[query_width]", draw.norm_weight()),
         "key_gain": weight("bfloat16[key_width]", draw.norm_weight()),
         "eps": scalar("float32", 1e-6),

@@ -1,6 +1,6 @@
 """Queries, keys and values from one projection with bias, split into heads and laid out head by head."""
 
-from solbench.suite import Model, Problem, activation, draw, rows, scalar, var, weight
+from solbench.suite import EVERY_KIND, Model, Problem, activation, draw, rows, scalar, var, weight
 
 PROBLEM = Problem(
     name="qkv_projection_bf16_h3584_q28_kv4",
@@ -18,7 +18,7 @@ PROBLEM = Problem(
         "width": "(num_heads + 2 * num_kv_heads) * head_dim",
     },
     inputs={
-        "x": activation("bfloat16[batch, seq_len, hidden]", draw.normal()),
+        "x": activation("bfloat16[batch, seq_len, hidden]", draw.normal(), EVERY_KIND),
         "weight": weight("bfloat16[width, hidden]", draw.weight_matrix()),
         "bias": weight("bfloat16[width]", draw.normal()),
         "num_kv_heads": scalar("int32", "num_kv_heads"),

@@ -1,6 +1,6 @@
 """SwiGLU: SiLU of the gate half times the other half, on the joint output of two projections."""
 
-from solbench.suite import Model, Problem, activation, draw, rows, var
+from solbench.suite import EVERY_KIND, Model, Problem, activation, draw, rows, var
 
 PROBLEM = Problem(
     name="swiglu_bf16_i28672",
@@ -11,7 +11,7 @@ PROBLEM = Problem(
         Model("NousResearch/Hermes-4-70B", "intermediate_size 28672, hidden_act silu"),
     ),
     axes={"num_tokens": var, "inner": 28672, "two_inner": "2 * inner"},
-    inputs={"gate_up": activation("bfloat16[num_tokens, two_inner]", draw.normal(std=1.5))},
+    inputs={"gate_up": activation("bfloat16[num_tokens, two_inner]", draw.normal(std=1.5), EVERY_KIND)},
     outputs={"y": "bfloat16[num_tokens, inner]"},
     workloads=rows(
         "num_tokens", *(1, 2, 8, 16, 27, 64, 128, 256, 500, 512, 1024, 2048, 4096, 6000, 8192, 16384)
