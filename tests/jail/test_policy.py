@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
+
+import pytest
 
 from solbench.jail import walls
 from solbench.jail.walls import _policy
@@ -57,3 +60,15 @@ def test_compilers_are_only_for_those_who_need_them() -> None:
         artifact="/nonexistent/artifact", scratch="/nonexistent/scratch", compilers=False, cuda=True
     )
     assert allowed.execute == ()
+
+
+def test_packages_installed_into_a_folder_of_their_own_are_allowed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    installed, plain = tmp_path / "site", tmp_path / "mine"
+    for folder in (installed / "wheel", installed / "wheel-1.0.dist-info", plain / "problems"):
+        folder.mkdir(parents=True)
+    monkeypatch.setattr(sys, "path", [*sys.path, str(installed), str(plain), ""])
+    found = _policy.python_files.__wrapped__()
+    assert str(installed / "wheel") in found
+    assert not any(path.startswith(str(plain)) for path in found)

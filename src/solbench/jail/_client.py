@@ -14,7 +14,6 @@ import socket
 import subprocess
 import sys
 import sysconfig
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -24,6 +23,7 @@ from typing import Self
 
 from solbench.errors import JailError
 from solbench.jail import _processes
+from solbench.jail._folders import OwnedFolder
 from solbench.jail._types import SlotBuffers, WorkerPlan
 from solbench.jail._wire import encode_plan
 from solbench.jail._worker import JailedWorker, make_page
@@ -130,7 +130,8 @@ class ZygoteClient:
 
     def __init__(self, leave_out: Sequence[str] = ()) -> None:
         self._leave_out = leave_out
-        self._base = Path(tempfile.mkdtemp(prefix="solbench-jail-"))
+        self._folder = OwnedFolder("solbench-jail-")
+        self._base = self._folder.path
         self._numbers = itertools.count()
         self._lock = threading.RLock()
         self._workers: list[JailedWorker] = []
@@ -270,7 +271,7 @@ class ZygoteClient:
             for worker in self._workers:
                 worker.kill()
             self._process.close()
-            shutil.rmtree(self._base, ignore_errors=True)
+            self._folder.remove()
 
 
 def start_zygote(leave_out: Sequence[str] = ()) -> ZygoteClient:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import shutil
-import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
+
+from solbench.jail._folders import OwnedFolder
 
 _FORMAT = 1
 """Raise it when the content of an artifact's folder changes its meaning."""
@@ -39,15 +39,13 @@ def stored(name: str, make: Callable[[Path], None]) -> Path:
     if folder.is_dir():
         return folder
     folder.parent.mkdir(parents=True, exist_ok=True)
-    staging = Path(tempfile.mkdtemp(prefix=".staging-", dir=folder.parent))
-    try:
-        make(staging)
-        staging.rename(folder)
-    except OSError:
-        if not folder.is_dir():
-            raise
-    finally:
-        shutil.rmtree(staging, ignore_errors=True)
+    with OwnedFolder(".staging-", folder.parent) as staging:
+        try:
+            make(staging)
+            staging.rename(folder)
+        except OSError:
+            if not folder.is_dir():
+                raise
     return folder
 
 

@@ -12,7 +12,6 @@ import signal
 import stat
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -22,6 +21,7 @@ from typing import IO
 from solbench.errors import BuildError
 from solbench.jail import _processes
 from solbench.jail._client import clean_environment, import_path
+from solbench.jail._folders import OwnedFolder
 from solbench.jail.builders._header import HEADER, HEADER_NAME
 
 OUTPUT_NAME = "solution.so"
@@ -59,8 +59,7 @@ def compile_into(folder: Path, compilation: Compilation) -> None:
 
     Raises ``BuildError`` with the compiler's first error.
     """
-    with tempfile.TemporaryDirectory(prefix="solbench-build-") as temporary:
-        base = Path(temporary)
+    with OwnedFolder("solbench-build-") as base:
         sources, scratch = base / "sources", base / "scratch"
         scratch.mkdir()
         _write(sources, compilation.texts)

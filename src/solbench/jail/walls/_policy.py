@@ -62,13 +62,16 @@ def tree_without(root: Path, excluded: Iterable[Path]) -> list[str]:
 
 
 def _package_folders() -> tuple[Path, ...]:
-    """Where installed packages lie; not what ``.pth`` files link in."""
+    """Where installed packages lie, any folder of the import path that an installer filled too; not what
+    ``.pth`` files link in."""
     paths = sysconfig.get_paths()
     found = {Path(paths["purelib"]), Path(paths["platlib"]), *map(Path, site.getsitepackages())}
     for module in ("torch", "numpy"):
         loaded = sys.modules.get(module)
         if loaded is not None and loaded.__file__:
             found.add(Path(loaded.__file__).parents[1])
+    named = (Path(entry) for entry in sys.path if entry)
+    found |= {folder for folder in named if any(folder.glob("*.dist-info"))}
     return tuple(sorted(path for path in found if path.is_dir()))
 
 
