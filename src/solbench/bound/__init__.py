@@ -8,6 +8,7 @@ from solbench.bound._confidence import Confidence, confidence
 from solbench.bound._derive import derive_bound
 from solbench.bound._explain import PlainCount, formulas, plain_count
 from solbench.bound._node_check import NodeCheck
+from solbench.bound._ops import Coverage, OpUse, RuleInfo, coverage, list_rules
 from solbench.bound._picture import graph_svg
 from solbench.bound._precision_result import (
     Admission,
@@ -34,6 +35,7 @@ from solbench.bound._result import (
 )
 from solbench.bound._verify import Verification, verify_graph
 from solbench.bound.capture import capture
+from solbench.bound.rules import load_rules
 
 __all__ = [
     "Admission",
@@ -44,17 +46,20 @@ __all__ = [
     "Chain",
     "Confidence",
     "Contraction",
+    "Coverage",
     "Demand",
     "Difference",
     "Found",
     "NodeCheck",
     "NodeCost",
+    "OpUse",
     "PlaceAdmission",
     "PlainCount",
     "PrecisionMode",
     "Priced",
     "Program",
     "Removed",
+    "RuleInfo",
     "Term",
     "Traffic",
     "Trial",
@@ -66,11 +71,14 @@ __all__ = [
     "capture",
     "compare_records",
     "confidence",
+    "coverage",
     "derive_bound",
     "find_programs",
     "formulas",
     "function_program",
     "graph_svg",
+    "list_rules",
+    "load_rules",
     "module_program",
     "plain_count",
     "price",

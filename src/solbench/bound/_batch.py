@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -100,6 +100,7 @@ def bound_lines(
     precision: PrecisionMode = "auto",
     out: Path | None = None,
     blob_roots: Sequence[Path | str] = (),
+    rules: Sequence[Path | str] = (),
     timeout_s: float = DEFAULT_TIMEOUT_S,
     memory_bytes: int = DEFAULT_MEMORY_BYTES,
 ) -> Iterator[Bound]:
@@ -109,7 +110,7 @@ def bound_lines(
     earlier records, already has for this device and clock is skipped. ``precision``: as for
     ``derive_bound``. A program that fails, in whatever
     way, or takes longer than ``timeout_s``, gives a bound with ``error`` set. ``blob_roots``: as for
-    ``load_problem``.
+    ``load_problem``. ``rules``: folders for ``load_rules`` in every child.
 
     Raises
     ------
@@ -122,8 +123,9 @@ def bound_lines(
     clock = device.clock_mhz(clock_mhz)
     done = _already_in(out, device.name, clock)
     roots = tuple(str(root) for root in blob_roots)
+    own_rules = tuple(str(Path(folder).resolve()) for folder in rules)
     tasks = [
-        task
+        replace(task, rules=own_rules)
         for found in programs
         for task in _tasks(found, hardware, clock, verify, roots, precision)
         if (task.problem, task.workload or "") not in done

@@ -26,6 +26,8 @@ class Task:
     blob_roots: tuple[str, ...] = ()
     """Further folders of safetensors files."""
     precision: PrecisionMode = "auto"
+    rules: tuple[str, ...] = ()
+    """Folders of the user's own rules."""
 
     def failed(self, error: str, seconds: float) -> Bound:
         """The bound that could not be derived."""

@@ -24,6 +24,7 @@ from solbench.bound._derive import derive_bound
 from solbench.bound._programs import function_program, module_program
 from solbench.bound._result import Bound
 from solbench.bound.capture import capture
+from solbench.bound.rules import load_rules
 from solbench.errors import SolBenchError
 from solbench.spec import Problem, load_problem
 
@@ -65,6 +66,8 @@ def _derived(task: Task) -> Bound:
 
 
 def _bounds(task: Task) -> tuple[Bound, ...]:
+    for folder in task.rules:
+        load_rules(folder)
     if Path(task.path).is_dir():
         return derive_bound(
             _problem(task.path, task.blob_roots),

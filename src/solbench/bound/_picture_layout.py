@@ -17,21 +17,19 @@ def forward_edges(count: int, edges: Edges) -> list[tuple[int, int]]:
     state = [0] * count  # 1: on the way, 2: done
     kept: list[tuple[int, int]] = []
     for root in range(count):
-        stack = [(root, iter(following[root]))] if not state[root] else []
-        state[root] = max(state[root], 1)
-        while stack:
-            box, rest = stack[-1]
-            target = next(rest, None)
-            if target is None:
+        way = [root] if not state[root] else []
+        while way:
+            box = way[-1]
+            state[box] = 1
+            if not following[box]:
                 state[box] = 2
-                stack.pop()
+                way.pop()
                 continue
-            if state[target] == 1:
-                continue
-            kept.append((box, target))
+            target = following[box].pop(0)
+            if state[target] != 1:
+                kept.append((box, target))
             if state[target] == 0:
-                state[target] = 1
-                stack.append((target, iter(following[target])))
+                way.append(target)
     return kept
 
 

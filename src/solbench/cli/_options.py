@@ -80,6 +80,28 @@ Blobs = Annotated[
 ]
 
 
+Rules = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--rules",
+        metavar="DIR",
+        exists=True,
+        file_okay=False,
+        help="Folder of operator rules of your own; they run with your rights. May be repeated.",
+    ),
+]
+
+
+def load_user_rules(folders: list[Path] | None) -> None:
+    """Load rules that the user names; nothing is imported if there are none."""
+    if not folders:
+        return
+    from solbench.bound import load_rules
+
+    for folder in folders:
+        load_rules(folder)
+
+
 class PrecisionChoice(StrEnum):
     """How products are priced."""
 

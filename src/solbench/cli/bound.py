@@ -18,6 +18,7 @@ from solbench.cli._options import (
     OutFile,
     Precision,
     PrecisionChoice,
+    Rules,
 )
 from solbench.errors import InputError
 
@@ -42,6 +43,7 @@ def bound_command(
         typer.Option("--verify", help="Replay each graph in float64 against its reference."),
     ] = False,
     precision: Precision = PrecisionChoice.AUTO,
+    rules: Rules = None,
     jobs: Annotated[
         int | None,
         typer.Option("--jobs", metavar="N", min=1, help="Processes; default: one a core."),
@@ -81,6 +83,7 @@ def bound_command(
             clock_mhz=clock_mhz,
             verify=verify,
             precision=precision.value,
+            rules=rules or (),
             out=out if resume else None,
             blob_roots=blobs or (),
         )

@@ -19,7 +19,16 @@ from solbench.cli._explaining import (
     program_at,
     saved_record,
 )
-from solbench.cli._options import Blobs, Clock, Hardware, Json, Precision, PrecisionChoice
+from solbench.cli._options import (
+    Blobs,
+    Clock,
+    Hardware,
+    Json,
+    Precision,
+    PrecisionChoice,
+    Rules,
+    load_user_rules,
+)
 from solbench.errors import InputError
 
 if TYPE_CHECKING:
@@ -77,6 +86,7 @@ def explain_command(
         bool, typer.Option("--verify", help="Replay the graph in float64 against the reference.")
     ] = False,
     precision: Precision = PrecisionChoice.AUTO,
+    rules: Rules = None,
     plot: Annotated[
         Path | None,
         typer.Option(
@@ -105,6 +115,7 @@ def explain_command(
     Example: solbench explain examples/rmsnorm --hardware b200 --why-not
     """
     _check_files(plot, cache_plot, html)
+    load_user_rules(rules)
 
     from solbench.cli._hardware import resolve_hardware
 

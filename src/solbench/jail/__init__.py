@@ -9,6 +9,8 @@
 
 from solbench.jail._build import build
 from solbench.jail._client import ZygoteClient, start_zygote
+from solbench.jail._client import clean_environment as child_environment
+from solbench.jail._client import import_path as child_import_path
 from solbench.jail._probe import available_layers
 from solbench.jail._types import (
     DeviceMemory,
@@ -55,5 +57,7 @@ __all__ = [
     "ZygoteClient",
     "available_layers",
     "build",
+    "child_environment",
+    "child_import_path",
     "start_zygote",
 ]

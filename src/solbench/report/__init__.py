@@ -9,6 +9,7 @@ from solbench.report._compare import compare_table
 from solbench.report._explain import explain_report, plain_count_table
 from solbench.report._explain_page import explain_page
 from solbench.report._hardware import calibration_report, hardware_report, hardware_table
+from solbench.report._ops import coverage_report, rules_report
 from solbench.report._page import html_page
 from solbench.report._roofline import roofline_svg
 from solbench.report._summary import Summary, by_solution, distance, summarise
@@ -25,6 +26,7 @@ __all__ = [
     "cache_tables",
     "calibration_report",
     "compare_table",
+    "coverage_report",
     "distance",
     "evaluation_report",
     "evaluation_table",
@@ -37,5 +39,6 @@ __all__ = [
     "overview_table",
     "plain_count_table",
     "roofline_svg",
+    "rules_report",
     "summarise",
 ]

@@ -1,0 +1,72 @@
+"""A language model behind an OpenAI-compatible endpoint."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+from solbench.errors import DeviceError, InputError, MissingExtra
+
+KEY_VARIABLES = ("SOLBENCH_LLM_API_KEY", "OPENAI_API_KEY")
+URL_VARIABLES = ("SOLBENCH_LLM_BASE_URL", "OPENAI_BASE_URL")
+MODEL_VARIABLE = "SOLBENCH_LLM_MODEL"
+TIMEOUT_S = 120.0
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """Where to ask, and whom."""
+
+    base_url: str
+    model: str
+    key: str
+
+    def ask(self, question: str) -> str:
+        """One answer. Raises ``MissingExtra`` without the client, ``DeviceError`` if nothing answers."""
+        try:
+            import openai
+        except ModuleNotFoundError:
+            raise MissingExtra("openai", "llm") from None
+        client = openai.OpenAI(
+            base_url=self.base_url, api_key=self.key, timeout=TIMEOUT_S, max_retries=1
+        )
+        try:
+            reply = client.chat.completions.create(
+                model=self.model, messages=[{"role": "user", "content": question}]
+            )
+        except openai.OpenAIError as error:
+            raise DeviceError(f"{self.base_url} did not answer: {error}") from None
+        finally:
+            client.close()
+        return (reply.choices[0].message.content if reply.choices else None) or ""
+
+
+def endpoint(base_url: str | None = None, model: str | None = None) -> Endpoint:
+    """From the arguments, else from the environment; the key from the environment only.
+
+    Raises ``InputError`` that names what is missing.
+    """
+    url = base_url or _first(URL_VARIABLES)
+    chosen = model or os.environ.get(MODEL_VARIABLE, "")
+    key = _first(KEY_VARIABLES)
+    if not url:
+        raise InputError(
+            "there is no endpoint to ask",
+            key="--base-url",
+            remedy=f"Give the URL of any OpenAI-compatible endpoint, or set {URL_VARIABLES[0]}.",
+        )
+    if not chosen:
+        raise InputError(
+            "no model is named", key="--model", remedy=f"Name one, or set {MODEL_VARIABLE}."
+        )
+    if not key:
+        raise InputError(
+            f"no key for {url}",
+            key=KEY_VARIABLES[0],
+            remedy="Set this variable; for a local endpoint that needs none, to anything.",
+        )
+    return Endpoint(url, chosen, key)
+
+
+def _first(names: tuple[str, ...]) -> str:
+    return next((os.environ[name] for name in names if os.environ.get(name)), "")

@@ -1,0 +1,51 @@
+"""Rich tables of operator rules, and of what programs call."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+if TYPE_CHECKING:
+    from solbench.bound import Coverage, RuleInfo
+
+
+def rules_report(rules: Sequence[RuleInfo]) -> RenderableType:
+    """One row a rule, and the totals."""
+    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
+    table.add_column("operation", overflow="fold")
+    table.add_column("file", no_wrap=True)
+    table.add_column("overloads", justify="right")
+    table.add_column("what", overflow="fold")
+    for rule in rules:
+        name = rule.op.removeprefix("aten.")
+        table.add_row(Text(name), rule.family, str(len(rule.overloads)), Text(rule.summary, "dim"))
+    overloads = {name for rule in rules for name in rule.overloads}
+    families = Counter(rule.family for rule in rules)
+    total = f"{len(rules)} operations in {len(families)} files, {len(overloads)} overloads"
+    return Group(table, Text(total, style="dim"))
+
+
+def coverage_report(coverage: Coverage) -> RenderableType:
+    """Operations without a rule first."""
+    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
+    table.add_column("operation", overflow="fold")
+    table.add_column("rule", no_wrap=True)
+    for name in ("calls", "programs"):
+        table.add_column(name, justify="right")
+    for use in coverage.uses:
+        rule = Text(use.family) if use.covered else Text("none", style="bold red")
+        if use.refused and use.family:
+            rule = Text(f"{use.family}: {use.refused} calls not covered", style="bold red")
+        table.add_row(Text(use.op), rule, str(use.calls), str(use.programs))
+    covered = len(coverage.uses) - len(coverage.uncovered)
+    parts: list[RenderableType] = [table]
+    parts += [Text(f"{name}: {error}", style="red") for name, error in coverage.failed]
+    total = f"{covered} of {len(coverage.uses)} operations covered, in {coverage.programs} programs"
+    parts.append(Text(total, style="dim"))
+    return Group(*parts)
