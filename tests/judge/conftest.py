@@ -13,7 +13,7 @@ import torch
 from solbench.errors import ReferenceFailed
 from solbench.jail import Limits, Reply, Walls
 from solbench.jail.protocol import Command, Status
-from solbench.judge._device import Passage
+from solbench.judge._device import Advice, Passage
 from solbench.judge._device_cpu import CpuArena
 from solbench.judge._layouts import plan_layout
 from solbench.judge._sampling import PerRun
@@ -103,6 +103,7 @@ class FakeDevice:
     def __init__(self) -> None:
         self.events: list[str] = []
         self.late_write = ""
+        self.advises: Advice | None = None
         self.awake = ""
         self.disturbed: Iterator[float] = itertools.repeat(0.0)
 
@@ -142,6 +143,10 @@ class FakeDevice:
                 worker.solution(arena.input_views(slot), arena.outputs(slot))
         elapsed_ms = next(worker.milliseconds) * run.count
         return Passage(reply, elapsed_ms, next(self.disturbed), self.late_write)
+
+    def advice(self, worker: Any, run: Any, timeout_s: float) -> Advice | None:
+        self.events.append("advice")
+        return self.advises
 
     def readings(self) -> dict[str, float]:
         return {}

@@ -4,6 +4,7 @@ import pytest
 
 from solbench.jail import Limits, Reply
 from solbench.jail.protocol import Command
+from solbench.judge._device import Advice
 from solbench.judge._floor import NO_FLOOR, TimerFloor
 from solbench.judge._measure import Bench, Measurement
 from solbench.judge._samples import Series
@@ -32,7 +33,8 @@ def measure(fakes, worker, reference=None, floor=NO_FLOOR, clock=None, rule=RULE
     candidate = Seat(fakes, worker)
     other = None
     if reference is not None:
-        arena = type(candidate.arenas[0])(fakes.device.events, fakes.layout, candidate.arenas[0])
+        shared = candidate.arenas[0] if fakes.device.interleaves else None
+        arena = type(candidate.arenas[0])(fakes.device.events, fakes.layout, shared)
         other = Seat(fakes, reference, arena)
     into = into or Measurement()
     ticks = itertools.count()
@@ -73,6 +75,76 @@ def test_a_slow_first_call_does_not_shrink_the_batch(fakes):
     worker = fakes.worker(fakes.right, slow_start)
     measured = measure(fakes, worker, fakes.worker(fakes.right, 0.05))
     assert measured.calls == 2 + 2 * len(measured.candidate.kept)
+
+
+class TestAdvice:
+    def advised(self, fakes, busy_ms):
+        fakes.device.advises = Advice(kernels=3, busy_ms=busy_ms, log="")
+        bench = Bench(
+            device=fakes.device,
+            oracle=fakes.oracle,
+            seeds=SeedBook(),
+            floor=NO_FLOOR,
+            candidate=Seat(fakes, fakes.worker(fakes.right, 1.0)),
+            reference=None,
+            layout=0,
+        )
+        measured = Measurement()
+        bench.measure(measured, RULE, REFERENCE_RULE)
+        assert "advice" not in fakes.device.events  # a profiler would be in the times
+        bench.take_advice(measured)
+        return measured
+
+    def test_kernels_that_fit_into_the_time_are_only_noted(self, fakes):
+        measured = self.advised(fakes, busy_ms=1.2)
+        assert measured.advice.kernels == 3
+        assert "claims_disagree" not in measured.flags
+
+    def test_more_work_than_there_was_time_for_is_flagged(self, fakes):
+        measured = self.advised(fakes, busy_ms=1.3)
+        assert "1.3 ms" in measured.flags["claims_disagree"]
+
+
+def test_where_programs_do_not_take_turns_the_reference_comes_first_with_the_candidate_stopped(
+    fakes,
+):
+    fakes.device.interleaves = False
+    order = []
+
+    def noting(name):
+        def run(inputs, outputs):
+            order.append(name)
+            fakes.right(inputs, outputs)
+
+        return run
+
+    candidate = fakes.worker(noting("a"), 30.0)
+    candidate.freeze = lambda: order.append("stopped")
+    candidate.thaw = lambda: order.append("goes on")
+    measured = measure(fakes, candidate, fakes.worker(noting("b"), 40.0))
+    beginning = order[: order.index("goes on")]
+    assert beginning == ["stopped", *["b"] * 12]  # two to warm up, ten that count
+    assert set(order[len(beginning) + 1 :]) == {"a"}
+    assert measured.reference.kept == [40.0] * 10
+    assert measured.candidate.kept == [30.0] * 30
+    assert len(set(fakes.oracle.seeds)) == len(fakes.oracle.seeds)
+
+
+def test_a_reference_that_fails_by_itself_is_not_timed(fakes):
+    fakes.device.interleaves = False
+    reference = fakes.worker(fakes.right)
+    reference.replies[Command.RUN] = Reply("died", detail="signal 9")
+    measured = measure(fakes, fakes.worker(fakes.right), reference)
+    assert measured.failure is None
+    assert not measured.reference
+    assert "signal 9" in measured.flags["reference_not_timed"]
+
+
+def test_a_control_that_moves_is_drift(fakes):
+    times = itertools.chain([80.0] * 15, itertools.repeat(90.0))
+    fakes.device.readings = lambda: {"control_us": next(times)}
+    measured = measure(fakes, fakes.worker(fakes.right, 1.0))
+    assert "'control_us' changed by +12.5%" in measured.flags["drift"]
 
 
 def test_the_floor_is_subtracted_and_never_goes_below_zero(fakes):

@@ -55,6 +55,9 @@ class Command(IntEnum):
     EXIT = 7
     SYNCHRONISE = 8
     """CUDA: answer when everything on the device is done."""
+    PROFILE = 9
+    """CUDA: run one call under the profiler. Its first two claims are then the nanoseconds in which any kernel
+    ran, and the number of kernels; their names go to the log. Advice: it comes from untrusted territory."""
 
 
 class Status(IntEnum):

@@ -38,6 +38,7 @@ class Device(Protocol):
     def run(self, layout: int, first: int, count: int) -> None: ...
     def queue(self, layout: int, first: int, count: int) -> None: ...
     def synchronise(self) -> None: ...
+    def profile(self, layout: int, first: int, count: int) -> None: ...
 
 
 def device_class(plan: WorkerPlan) -> type[Any]:
@@ -94,6 +95,8 @@ def _obey(
             device.queue(*where)
         elif command == Command.SYNCHRONISE:
             device.synchronise()
+        elif command == Command.PROFILE:
+            device.profile(*where)
         elif command == Command.LOAD:
             device.bind(load(plan.artifact))
         elif command == Command.MEET:

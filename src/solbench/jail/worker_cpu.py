@@ -63,6 +63,9 @@ class CpuDevice:
     def synchronise(self) -> None:
         """Calls on a CPU are done when they return."""
 
+    def profile(self, layout: int, first: int, count: int) -> None:
+        raise Rejected(Status.UNSUPPORTED, "there are no kernels to profile")
+
     def _bound(self) -> Entry:
         if self._entry is None:
             raise Rejected(Status.INTERNAL, "nothing is loaded")

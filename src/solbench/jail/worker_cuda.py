@@ -6,6 +6,7 @@ reads itself, so everything is enqueued before any input exists.
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Sequence
 
@@ -17,6 +18,11 @@ from solbench.jail._load import Entry, Rejected
 from solbench.jail._page import Page
 from solbench.jail._types import DeviceMemory, WorkerPlan
 from solbench.jail.protocol import PAGE_BYTES, Field, Status, TensorField
+
+Kernel = tuple[float, float, str]
+"""Start and end in us, and name."""
+_SHOWN_KERNELS = 12
+_SHOWN_NAME = 70
 
 
 class CudaDevice:
@@ -69,6 +75,24 @@ class CudaDevice:
         """Until everything on the device is done, side streams too."""
         torch.cuda.synchronize(self._device)
 
+    def profile(self, layout: int, first: int, count: int) -> None:
+        """One call under the profiler; see ``Command.PROFILE``."""
+        # Not before it is asked for: it takes seconds, and CUPTI stays attached to the process.
+        from torch._C._autograd import DeviceType
+        from torch.profiler import ProfilerActivity, profile
+
+        with profile(activities=[ProfilerActivity.CUDA], acc_events=True) as profiler:
+            self._enqueue(layout, first, 1)
+            torch.cuda.synchronize(self._device)
+        kernels = [
+            (event.time_range.start, event.time_range.end, str(event.name))
+            for event in profiler.events()
+            if event.device_type == DeviceType.CUDA
+        ]
+        self._page.claim(0, round(1e3 * busy_us(kernels)))
+        self._page.claim(1, len(kernels))
+        print(kernel_table(kernels), flush=True)
+
     def _enqueue(self, layout: int, first: int, count: int) -> None:
         for slot in range(first, first + count):
             call = self._calls.get((layout, slot))
@@ -101,6 +125,31 @@ class CudaDevice:
         if self._entry is None:
             raise Rejected(Status.INTERNAL, "nothing is loaded")
         return self._entry
+
+
+def busy_us(kernels: Sequence[Kernel]) -> float:
+    """Time in which any of them ran."""
+    busy, reached = 0.0, float("-inf")
+    for start, end, _ in sorted(kernels):
+        busy += max(0.0, end - max(start, reached))
+        reached = max(reached, end)
+    return busy
+
+
+def kernel_table(kernels: Sequence[Kernel]) -> str:
+    """The longest kernels of a call by name, and the largest gap between two of them."""
+    times: dict[str, list[float]] = {}
+    for start, end, name in kernels:
+        times.setdefault(name, []).append(end - start)
+    total = sum(map(sum, times.values())) or 1.0
+    ranked = sorted(times.items(), key=lambda item: -sum(item[1]))[:_SHOWN_KERNELS]
+    lines = [
+        f"{sum(each) / total:6.1%} {sum(each):10.2f} us {len(each):4} x  {name[:_SHOWN_NAME]}"
+        for name, each in ranked
+    ]
+    ordered = sorted(kernels)
+    gaps = [later[0] - earlier[1] for earlier, later in itertools.pairwise(ordered)]
+    return "\n".join([f"kernels of one call, largest gap {max(gaps, default=0.0):.2f} us:", *lines])
 
 
 class _Opened:

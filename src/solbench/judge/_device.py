@@ -55,6 +55,17 @@ class Passage:
     write; 0 where there is none."""
 
 
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """From untrusted territory: good for reading, never for ranking."""
+
+    kernels: int
+    busy_ms: float
+    """Time in which any of them ran, caches as the call found them."""
+    log: str
+    """The end of the worker's log, where their names are."""
+
+
 class Arena(Protocol):
     """The buffers of one worker and layout, as the judge sees them."""
 
@@ -147,6 +158,10 @@ class Device(Protocol):
     def ran_while_held(self, worker: Worker) -> str:
         """Evidence that a held worker went on by itself, in words; empty if it did not, or where
         that is no use."""
+
+    def advice(self, worker: Worker, run: Run, timeout_s: float) -> Advice | None:
+        """What the worker's own profiler says of one call; ``None`` where there is none, or it fails. The
+        worker is not to be timed afterwards."""
 
     def readings(self) -> dict[str, float]:
         """Clocks, temperature and power, where they can be read; else empty."""

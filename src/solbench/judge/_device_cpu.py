@@ -23,7 +23,7 @@ import torch
 from solbench.errors import DeviceError
 from solbench.jail import Reply, SlotBuffers, Worker
 from solbench.jail.protocol import Command, Layout
-from solbench.judge._device import Arena, Passage, Poison, Run
+from solbench.judge._device import Advice, Arena, Passage, Poison, Run
 from solbench.judge._layouts import (
     ArgumentValue,
     bytes_of,
@@ -310,6 +310,10 @@ class CpuDevice:
             max(lost_share, _lost_share(waited_ns, elapsed_ns)),
             _late(at_done, probe.read()),
         )
+
+    def advice(self, worker: Worker, run: Run, timeout_s: float) -> Advice | None:
+        """None: there are no kernels."""
+        return None
 
     def readings(self) -> dict[str, float]:
         return {}

@@ -31,7 +31,7 @@ from solbench.hardware import detect_hardware
 from solbench.jail import Reply, Worker, cuda_driver
 from solbench.jail.protocol import Command, Layout
 from solbench.judge._arena_cuda import CudaArena
-from solbench.judge._device import Arena, Passage, Run
+from solbench.judge._device import Advice, Arena, Passage, Run
 from solbench.judge._monitor_nvml import NvmlMonitor
 from solbench.judge._sampling import Slope
 from solbench.judge._statistics import GPU_BUDGETS
@@ -47,6 +47,7 @@ _STRIKES = 2
 """Turns that something else had may have a cause outside; a worker that runs early does so again."""
 _LOOK_AGAIN_S = 8e-3
 """More than three turns of another process on an H200 (2.4 ms each)."""
+_ADVICE_CHARS = 1500
 _SHARED = "shared_device"
 
 
@@ -274,6 +275,13 @@ class CudaDevice:
         if late:
             return f"{late} of {total} output bytes looked at changed after the run had ended"
         return ""
+
+    def advice(self, worker: Worker, run: Run, timeout_s: float) -> Advice | None:
+        worker.forget_claims(2)
+        if not worker.wait(self._command(worker, Command.PROFILE, run), timeout_s).ok:
+            return None
+        busy_ns, kernels = worker.claims(2)
+        return Advice(kernels, busy_ns / 1e6, worker.log_tail()[-_ADVICE_CHARS:])
 
     def readings(self) -> dict[str, float]:
         readings: dict[str, float] = {}

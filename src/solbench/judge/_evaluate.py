@@ -260,7 +260,18 @@ class EvaluationRun:
             self.rest(case)
             if last or case.failure is not None:
                 self._emit(case)
+        if not last:
+            self._take_advice(cases)
         self._candidate.stop()
+
+    def _take_advice(self, cases: Sequence[Case]) -> None:
+        """From a worker that is not needed any more."""
+        for case in cases:
+            candidate = self._candidate
+            if case.trace is None and candidate is not None and candidate.worker is not None:
+                bench = self.bench(case, [case.layout])
+                if bench is not None:
+                    bench.take_advice(case.measurement)
 
     def _measure(self, case: Case, wanted: Sequence[int]) -> None:
         bench = self.bench(case, wanted)

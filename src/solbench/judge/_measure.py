@@ -11,7 +11,7 @@ from solbench.errors import JailError
 from solbench.gate import GateResult
 from solbench.judge._calls import Outcome, Participant, Round
 from solbench.judge._clocks import Clocks
-from solbench.judge._device import Device, Poison, Run
+from solbench.judge._device import Advice, Device, Poison, Run
 from solbench.judge._floor import TimerFloor
 from solbench.judge._oracle import Oracle
 from solbench.judge._precision import PrecisionAudit
@@ -30,6 +30,10 @@ _SURE_AUDITS = 3
 """So many calls are compared with float64 whatever it costs: the first, and two of the next seven."""
 
 SENSITIVE = "sensitive_to_values"
+
+_CLAIM_FACTOR = 1.25
+_CLAIM_MS = 3e-3
+"""A profiled call is neither queued nor cold: it may take somewhat longer, or less."""
 
 _CONTROLS = ("control_us", "watch_sm_clock_mhz")
 """Readings of work of the judge's own that is the same in every run."""
@@ -64,6 +68,8 @@ class Measurement:
     precision: PrecisionAudit = field(default_factory=PrecisionAudit)
     calls: int = 0
     """Seeds used so far."""
+    advice: Advice | None = None
+    """What the worker's own profiler said of one call."""
     audited: list[int] = field(default_factory=list)
     """Numbers of the calls that were compared with float64."""
 
@@ -154,6 +160,21 @@ class Bench:
         into.flags.update(into.clocks.choose(queued="synchronises" not in into.flags))
         latency_ms = median_interval(into.candidate.counted).median
         into.doubt = sampling.doubt(batch, latency_ms, into.floor_ms) or _doubt_of(into.flags)
+
+    def take_advice(self, into: Measurement) -> None:
+        """One call under the worker's own profiler, which must come after all timed ones. A claim of more work
+        than the time has room for is flagged."""
+        worker = self.candidate.worker
+        if worker is None or into.failure is not None or not into.candidate:
+            return
+        run, timeout_s = Run(self.layout, 0, 1), self.candidate.limits.meet_s
+        into.advice = advice = self.device.advice(worker, run, timeout_s)
+        latency_ms = median_interval(into.candidate.counted).median
+        if advice is not None and advice.busy_ms > latency_ms * _CLAIM_FACTOR + _CLAIM_MS:
+            into.flags["claims_disagree"] = (
+                f"kernels ran for {advice.busy_ms:.4g} ms by the worker's own profiler, and a call takes "
+                f"{latency_ms:.4g} ms"
+            )
 
     def warm_up(self, into: Measurement) -> int:
         """Poisoned and plain calls, checked but not counted. Returns how many calls a run holds."""

@@ -14,6 +14,7 @@ from typing import Any
 from solbench.gate import GateResult
 from solbench.jail import Walls
 from solbench.judge._bounds import BoundOrNote
+from solbench.judge._device import Advice
 from solbench.judge._measure import Measurement
 from solbench.judge._samples import Series
 from solbench.judge._statistics import median_interval, quantile
@@ -121,6 +122,7 @@ def _record(result: WorkloadResult, score: ScoreResult) -> SolBenchRecord:
         bound=result.bound.record(),
         readings=_extent(measured.readings) if measured else None,
         failure=_where(_gate(result)) if failure else None,
+        advice=_advice(measured.advice) if measured else None,
         precision=_precision(result),
         admission=_admission(result.admission),
         mode=result.mode,
@@ -246,6 +248,16 @@ def _where(gate: GateResult | None) -> dict[str, Any] | None:
         "share_off": gate.share_off,
         "max_absolute_error": _finite(gate.max_absolute_error),
         "max_relative_error": _finite(gate.max_relative_error),
+    }
+
+
+def _advice(advice: Advice | None) -> dict[str, Any] | None:
+    if advice is None:
+        return None
+    return {
+        "kernels": advice.kernels,
+        "busy_ms": advice.busy_ms,
+        "log": printable(advice.log),
     }
 
 

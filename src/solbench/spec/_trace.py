@@ -122,6 +122,8 @@ class SolBenchRecord(_Exchanged):
     ``min``, ``median``, ``max``."""
     failure: dict[str, Any] | None = None
     """Where an output is wrong: output, index, expected, got, share of elements off, worst errors."""
+    advice: dict[str, Any] | None = None
+    """What the worker's own profiler says of one call: ``kernels``, ``busy_ms``, ``log``. Untrusted."""
     precision: dict[str, Any] | None = None
     """Errors of candidate and reference against float64, over the calls that were audited."""
     admission: dict[str, Any] | None = None
