@@ -18,16 +18,25 @@ from solbench.bound._sets import DENSE_LIMIT, IndexSet, Indices
 
 Rep = None | Literal["const"] | Indices
 CONST: Literal["const"] = "const"
+MARKED_PER_LABEL = 16
+"""Labels up to this many times their number are looked up in a table, others sorted."""
 
 
 def canonical(classes: Indices) -> Rep:
     """From any class labels: first index of each class."""
-    _, first, inverse = np.unique(classes, return_index=True, return_inverse=True)
-    if len(first) == len(classes):
+    count = len(classes)
+    if count and int(classes.min()) >= 0 and int(classes.max()) < MARKED_PER_LABEL * count:
+        # of several places of a label the last one assigned stays: the first
+        first_place = np.zeros(int(classes.max()) + 1, dtype=np.int64)
+        first_place[classes[::-1]] = np.arange(count - 1, -1, -1)
+        found = first_place[classes]
+    else:
+        _, first, inverse = np.unique(classes, return_index=True, return_inverse=True)
+        found = first[inverse.reshape(-1)].astype(np.int64)
+    distinct = int(np.count_nonzero(found == np.arange(count)))
+    if distinct == count:
         return None
-    if len(first) == 1:
-        return CONST
-    return first[inverse.reshape(-1)].astype(np.int64)
+    return CONST if distinct == 1 else found
 
 
 def labels(rep: Rep, size: int) -> Indices:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 
 import numpy as np
@@ -17,6 +18,9 @@ from solbench.bound.rules._base import Call, MissingRule, rule
 from solbench.bound.rules.indexing import known_indices
 from solbench.bound.rules.views import slice_start
 
+LISTED_ELEMENTS = 1 << 22
+"""Largest tensor into which elements are scattered one by one; of larger ones the positions are known, but for
+what is written there the least possible is read."""
 FLAT_LIMIT = 1 << 24
 """Most positions that are listed one by one."""
 
@@ -301,7 +305,8 @@ def scatter(call: Call) -> Iterable[Lifted]:
     where = call.shape("index")
     table = known_indices(call, "index", shape[dim] if shape else 1)
     accumulate = call.node.op.split(".")[1].rstrip("_") != "scatter" or "reduce" in call.args
-    if table is not None and call.has("src") and not accumulate and shape:
+    small = max(call.value("self").numel, math.prod(where)) <= LISTED_ELEMENTS
+    if table is not None and call.has("src") and not accumulate and shape and small:
         yield from _scatter_known(call, dim, table)
         return
     accumulate = accumulate and bool(call.args.get("include_self", True))
@@ -324,8 +329,6 @@ def _scatter_known(call: Call, dim: int, table: Indices) -> Iterable[Lifted]:
     read = _flat(places, source.shape)
     places[dim] = table
     target = _flat(places, value.shape)
-    if max(value.numel, source.numel) > DENSE_LIMIT:
-        raise MissingRule("scatter into a large tensor")
     order = np.zeros(value.numel, dtype=np.int64)
     order[target] = read
     flat, parts = (call.temporary((v.numel,), v.dtype) for v in (value, source))
