@@ -261,6 +261,17 @@ def test_two_layers_are_a_chain_and_two_kernels() -> None:
     assert found.launches == 2
 
 
+def test_only_what_another_contraction_reads_is_an_intermediate() -> None:
+    def layers(x: torch.Tensor, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+        return torch.relu(torch.tanh(x @ a) @ b)
+
+    # 64·16 of bf16, written and read; the second result goes into the output
+    found = analysed(layers, meta(64, 32), meta(32, 16), meta(16, 8))
+    assert found.intermediate_bytes == 2 * 64 * 16 * 2
+    single = analysed(lambda x, a: torch.relu(x @ a).reshape(-1), meta(64, 32), meta(32, 16))
+    assert single.intermediate_bytes == 0
+
+
 def test_what_follows_a_sum_over_more_than_one_sm_holds_waits_for_it() -> None:
     def normalised(x: torch.Tensor) -> torch.Tensor:
         return x / x.sum()

@@ -24,7 +24,7 @@ def intermediate_bytes(lifted: LiftedGraph, found: Demanded) -> int:
     softened = _through_lines(lifted)
     outputs = {lifted.resolve(v) for _, v in lifted.graph.outputs}
     total = 0
-    for value in made - softened - outputs:
+    for value in (made & _contracted_again(lifted, made)) - softened - outputs:
         region = found.need.get(value)
         if region is not None:
             total += 2 * region.count() * lifted.values[value].dtype.itemsize
@@ -48,6 +48,19 @@ def _through_lines(lifted: LiftedGraph) -> set[int]:
             if item.out in result:
                 result.add(item.value)
         elif (item.coupled or any(o in result for o in item.outs)) and not item.contracts:
+            result.update(o.value for o in item.operands)
+    return result
+
+
+def _contracted_again(lifted: LiftedGraph, made: set[int]) -> set[int]:
+    """Values that a later contraction is computed from."""
+    result: set[int] = set()
+    for step in reversed(lifted.steps):
+        item = step.lifted
+        if isinstance(item, Reshape):
+            if item.out in result:
+                result.add(item.value)
+        elif any(o in result or o in made for o in item.outs):
             result.update(o.value for o in item.operands)
     return result
 
