@@ -179,7 +179,8 @@ def test_values_of_a_public_problem_can_only_raise_a_flag(
             ),
         }
     )
-    traces = [only(judge.evaluate(problem, sniffing)) for _ in range(6)]
+    # One kind of four is tried each time, by a secret seed, and one of them it does not notice.
+    traces = [only(judge.evaluate(problem, sniffing)) for _ in range(9)]
     assert {trace.evaluation.status for trace in traces} == {"PASSED"}
     flags = {flag.id for trace in traces for flag in trace.solbench.flags}
     assert "sensitive_to_values" in flags
