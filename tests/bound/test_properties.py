@@ -8,9 +8,11 @@ from typing import Any
 import pytest
 import torch
 import torch.nn.functional as F
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from torch import nn
 
-from solbench.bound import Demand
+from solbench.bound import Demand, analyse, capture, function_program
 
 DemandOf = Callable[..., Demand]
 
@@ -37,6 +39,62 @@ def test_dropping_an_output_never_adds_work(demand_of: DemandOf, dropped: int) -
     assert sum(fewer.matrix_flops.values()) <= sum(whole.matrix_flops.values())
     assert fewer.dram_read_bytes <= whole.dram_read_bytes
     assert fewer.dram_write_bytes < whole.dram_write_bytes
+
+
+def _smaller(part: Demand, whole: Demand) -> bool:
+    return (
+        sum(part.matrix_flops.values()) <= sum(whole.matrix_flops.values())
+        and part.dram_read_bytes <= whole.dram_read_bytes
+        and part.dram_write_bytes <= whole.dram_write_bytes
+    )
+
+
+SLICED: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
+    "rows of the activations": (
+        lambda x, w, v: block(x, w, v)[1], lambda x, w, v: block(x[:, :4], w, v[:, :4])[1],
+    ),
+    "columns of the weights": (
+        lambda x, w, v: block(x, w, v)[0], lambda x, w, v: block(x, w[:, ::2], v)[0],
+    ),
+    "one of the batch": (
+        lambda x, w, v: block(x, w, v)[1], lambda x, w, v: block(x[1:], w, v[1:])[1],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SLICED)
+def test_slicing_an_input_never_adds_work(demand_of: DemandOf, name: str) -> None:
+    inputs = (t(2, 6, 8), t(8, 16), t(2, 6, 4))
+    whole, part = (demand_of(program, *inputs) for program in SLICED[name])
+    assert _smaller(part, whole)
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    st.lists(st.lists(st.booleans(), min_size=6, max_size=6), min_size=5, max_size=5),
+    st.integers(0, 4),
+    st.integers(0, 5),
+)
+def test_masking_more_never_adds_work(kept: list[list[bool]], row: int, column: int) -> None:
+    def program(mask: torch.Tensor) -> Callable[..., Any]:
+        return lambda q, k, v: torch.softmax((q @ k.mT).masked_fill(~mask, float("-inf")), -1) @ v
+
+    more = torch.tensor(kept)
+    fewer = more.clone()
+    fewer[row, column] = False
+    demands = []
+    for mask in (more, fewer):
+        graph, rung = capture(function_program(program(mask), (t(5, 8), t(6, 8), t(6, 4))))
+        demands.append(analyse(graph, rung))
+    assert _smaller(demands[1], demands[0])
+
+
+def test_two_derivations_of_drawn_indices_agree(demand_of: DemandOf) -> None:
+    def program(table: Any) -> Any:
+        return table[torch.randint(0, 100, (8,), generator=torch.Generator().manual_seed(3))]
+
+    one, other = (demand_of(program, t(100, 4)) for _ in range(2))
+    assert figures(one) == figures(other)
 
 
 @pytest.mark.parametrize("rows", [1, 3, 6])
@@ -74,6 +132,32 @@ EQUIVALENTS: list[tuple[str, Callable[..., Any], Callable[..., Any], tuple[torch
     ("a written-out mean is a mean", lambda x: x.sum(-1) / 8, lambda x: x.mean(-1), (t(4, 8),)),
     ("order of a cast and a gather does not matter",
      lambda x: x.double()[2:4], lambda x: x[2:4].double(), (t(8, 4),)),
+    ("a view before a product is a view after it",
+     lambda x, w: x.reshape(-1, 8) @ w, lambda x, w: (x @ w).reshape(-1, 6),
+     (t(2, 4, 8), t(8, 6))),
+    ("a permutation of the rows before or after", lambda x, w: (x.transpose(0, 1) @ w),
+     lambda x, w: (x @ w).transpose(0, 1).contiguous(), (t(2, 4, 8), t(8, 6))),
+    ("two views in either order",
+     lambda x: x.view(4, 2, 3, 8).transpose(1, 2).reshape(12, 16) * 2,
+     lambda x: x.view(4, 6, 8).view(4, 2, 3, 8).permute(0, 2, 1, 3).flatten(2).flatten(0, 1) * 2,
+     (t(24, 8),)),
+    ("causal attention is its expansion",
+     lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=True),
+     lambda q, k, v: torch.softmax(
+         (q @ k.transpose(-1, -2)).masked_fill(
+             torch.arange(7)[None] > torch.arange(7)[:, None], float("-inf")), -1) @ v,
+     (t(2, 3, 7, 16), t(2, 3, 7, 16), t(2, 3, 7, 16))),
+    ("a loop over heads is a batched product",
+     lambda q, k: torch.stack([q[:, h] @ k[:, h].mT for h in range(3)], 1),
+     lambda q, k: torch.einsum("bhqd,bhkd->bhqk", q, k), (t(2, 3, 5, 8), t(2, 3, 7, 8))),
+    ("a matmul of many dimensions is an einsum", torch.matmul,
+     lambda a, b: torch.einsum("abij,bjk->abik", a, b), (t(2, 3, 4, 5), t(3, 5, 6))),
+    ("steps of a sum are the sum", lambda x: x[:2].sum() + x[2:].sum(), lambda x: x.sum(), (t(4, 8),)),
+    ("repeated key heads are grouped ones",
+     lambda q, k, v: F.scaled_dot_product_attention(
+         q, k.repeat_interleave(2, 1), v.repeat_interleave(2, 1)),
+     lambda q, k, v: F.scaled_dot_product_attention(q, k, v, enable_gqa=True),
+     (t(1, 4, 5, 8), t(1, 2, 5, 8), t(1, 2, 5, 8))),
     ("windows times weights are a convolution",
      lambda x, w: torch.einsum("bclk,ock->bol", x.unfold(2, 3, 1), w),
      F.conv1d, (t(2, 4, 9), t(6, 4, 3))),
@@ -153,8 +237,6 @@ def _put(x: torch.Tensor) -> torch.Tensor:
 
 
 def test_an_op_without_a_rule_is_listed_and_never_free() -> None:
-    from solbench.bound import analyse, capture, function_program
-
     graph, rung = capture(function_program(_put, (t(4, 4),)))
     demand = analyse(graph, rung)
     assert demand.unknown_ops == ("aten.put.default",)
@@ -162,8 +244,6 @@ def test_an_op_without_a_rule_is_listed_and_never_free() -> None:
 
 
 def test_an_unknown_op_that_nothing_needs_does_no_harm() -> None:
-    from solbench.bound import analyse, capture, function_program
-
     graph, rung = capture(function_program(lambda x: (_put(x), x + 1)[1], (t(4, 4),)))
     assert analyse(graph, rung).complete
 
