@@ -17,7 +17,7 @@ from solbench.spec import ConstAxis, Problem, ScalarInput, VarAxis, Workload, ho
 LARGEST_ELEMENTS = 1 << 19
 """Of all inputs and outputs together: 4 MiB in float64."""
 LEAST_SIZE = 16
-"""No axis but a batch is made smaller than this."""
+"""No axis but a batch (the first of three dimensions or more) is made smaller than this."""
 LONG_SIZE = 128
 """Sequences, rows and columns go down to this first."""
 _UUID = "precision-test"
@@ -83,16 +83,18 @@ def _smaller(problem: Problem, sizes: dict[str, int]) -> dict[str, int] | None:
     )
     for names, least in stages:
         for name in names:
-            found = _capped(problem, name, sizes, 1 if _is_batch(problem, name) else least)
+            found = _capped(problem, name, sizes, min(least, _least(problem, name)))
             if found is not None:
                 return found
     return None
 
 
-def _is_batch(problem: Problem, name: str) -> bool:
-    """Whether it is the first of four dimensions or more in every output: it only repeats the work."""
+def _least(problem: Problem, name: str) -> int:
+    """1 or 2 for the first of four or three dimensions in every output, which mostly repeats the work."""
     shapes = [t.shape or () for t in problem.definition.outputs.values()]
-    return all(len(s) > 3 and s[0] == name for s in shapes)
+    rank = min((len(s) for s in shapes if s and s[0] == name), default=0)
+    first = all(s and s[0] == name for s in shapes)
+    return {3: 2}.get(rank, 1) if first and rank > 2 else LONG_SIZE
 
 
 def _shrink_order(problem: Problem) -> list[str]:
