@@ -37,6 +37,8 @@ class _Found:
     chains: list[Chain] = field(default_factory=list)
     origins: dict[int, _Origin] = field(default_factory=dict)
     results: list[int] = field(default_factory=list)
+    chained: set[int] = field(default_factory=set)
+    """Contractions that belong to a chain already."""
 
 
 def contractions(
@@ -82,14 +84,14 @@ def _add(cost: StepCost, item: Map, found: _Found) -> None:
     found.contractions.append(made)
     found.results.append(item.outs[0])
     found.origins[item.outs[0]] = _Origin(index)
-    taken = {chain.first for chain in found.chains} | {chain.second for chain in found.chains}
     for side, operand in enumerate(item.operands[:2]):
         origin = found.origins.get(operand.value)
-        if origin is None or origin.index in taken or made.windows:
+        if origin is None or origin.index in found.chained or made.windows:
             continue
         chain = _chain(origin, index, side, found)
         if chain is not None:
             found.chains.append(chain)
+            found.chained |= {chain.first, chain.second}
             return
 
 
