@@ -42,7 +42,7 @@ def plain_us(kernel: Kernel, device: str, l2_bytes: int) -> float:
     return statistics.median(times[3:])
 
 
-def profiled_us(kernels: Sequence[Kernel], timeout_s: float = 150.0) -> dict[str, float]:
+def profiled_us(kernels: Sequence[Kernel], timeout_s: float = 70.0) -> dict[str, float]:
     """Name → duration of one call by Nsight Compute, caches flushed by it before every kernel."""
     command = [
         "ncu",
