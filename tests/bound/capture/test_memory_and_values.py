@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 import torch
 import torch.nn.functional as F
+
+from solbench.bound import derive_bound, function_program
 
 Case = tuple[Callable[..., Any], tuple[Any, ...]]
 CASES: dict[str, Case] = {}
@@ -259,3 +263,77 @@ GLOBAL = torch.arange(5.0)
 @pytest.mark.parametrize("name", CASES)
 def test_replay_equals_program(name: str, assert_exact: Callable[..., None]) -> None:
     assert_exact(*CASES[name])
+
+
+@pytest.mark.parametrize(
+    ("function", "written"),
+    [
+        # 32 floats are read; a number has the width of the tensor that it comes from
+        (lambda x: float(x.sum()), 4),
+        (lambda x: [x.sum().item(), x.numel()], 4),
+        # a count or a truth is read and not stored
+        (lambda x: int((x > 0).sum()), 0),
+        (lambda x: bool((x > 0).any()), 0),
+    ],
+)
+def test_a_program_that_returns_numbers_only_has_a_bound(
+    function: Callable[..., Any], written: int
+) -> None:
+    (bound,) = derive_bound(function_program(function, (torch.rand(8, 4),)), "h200")
+    assert bound.error is None
+    assert bound.dram_read_bytes == 32 * 4
+    assert bound.dram_write_bytes == written
+
+
+def test_a_program_that_returns_numbers_of_its_own_is_an_error() -> None:
+    (bound,) = derive_bound(function_program(lambda x: x.numel(), (torch.rand(8, 4),)), "h200")
+    assert bound.error is not None and "returned no tensor" in bound.error
+
+
+_THIRTY_GIBIBYTES = """
+import resource, torch
+from solbench.bound import derive_bound, function_program
+
+PAGES, PAGE, HEADS, WIDTH = 15 << 15, 16, 8, 128  # 15 GiB of bf16, twice
+
+def attend(query, keys, values, table, lengths):
+    outputs = []
+    for sequence in range(query.shape[0]):
+        length = int(lengths[sequence])
+        pages = table[sequence, : (length + PAGE - 1) // PAGE]
+        k, v = (c[pages].reshape(-1, HEADS, WIDTH)[:length] for c in (keys, values))
+        scores = torch.einsum("hd,nhd->hn", query[sequence], k).softmax(-1)
+        outputs.append(torch.einsum("hn,nhd->hd", scores, v))
+    return torch.stack(outputs)
+
+def empty(*shape):
+    return torch.empty(*shape, dtype=torch.bfloat16, device="meta")
+
+cache = PAGES, PAGE, HEADS, WIDTH
+assert 2 * 2 * PAGES * PAGE * HEADS * WIDTH == 30 << 30
+table = torch.arange(2 * 64).reshape(2, 64) * 1000
+small = function_program(lambda x: x + 1, (torch.empty(4, device="meta"),))
+derive_bound(small, "h200")
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+program = function_program(
+    attend, (empty(2, HEADS, WIDTH), empty(*cache), empty(*cache), table, torch.tensor([100, 1000]))
+)
+(bound,) = derive_bound(program, "h200")
+grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024
+print(bound.capture, bound.matrix_flops["bf16"], bound.dram_read_bytes, grown)
+"""
+
+
+def test_a_paged_cache_of_thirty_gibibytes_takes_no_memory() -> None:
+    """In a process of its own: the peak of memory never falls."""
+    run = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", _THIRTY_GIBIBYTES],
+        capture_output=True, text=True, check=True, timeout=120,
+    )  # fmt: skip
+    rung, flops, read, grown_mebibytes = run.stdout.split()
+    assert rung == "values"
+    # 1100 positions, 8 heads, 128 wide: scores and their sum
+    assert int(flops) == 2 * 2 * 1100 * 8 * 128
+    # their keys and values, both queries, two lengths, and the 7 + 63 pages that the tables name
+    assert int(read) == 2 * 2 * 1100 * 8 * 128 + 2 * 2 * 8 * 128 + 2 * 8 + 70 * 8
+    assert int(grown_mebibytes) < 200

@@ -111,9 +111,9 @@ class GraphBuilder:
         geometry = (old.shape, old.stride, old.storage_offset, old.dtype)
         return self.new_value(geometry, old.storage, self.levels[value])
 
-    def new_number(self, level: int) -> int:
-        """A 0-D value for a Python number that the program got from a tensor."""
-        return self.new_value(((), (), 0, torch.float64), next(self._numbers), level)
+    def new_number(self, level: int, dtype: torch.dtype) -> int:
+        """A 0-D value for a Python number that the program got from a tensor of this dtype."""
+        return self.new_value(((), (), 0, dtype), next(self._numbers), level)
 
     def emit(self, op: str, args: dict[str, Any], outputs: Sequence[int], location: str) -> None:
         position = len(self.graph.nodes)

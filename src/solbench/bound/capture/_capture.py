@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 from torch._subclasses.fake_tensor import FakeTensor
-from torch.utils._pytree import tree_map
+from torch.utils._pytree import tree_leaves, tree_map
 
 from solbench.bound._programs import Program
 from solbench.bound._result import CaptureRung
@@ -157,7 +157,7 @@ class _Attempt:
             value = recorder.output_value(item)
             if value is not None:
                 graph.outputs.append((name, value))
-        if not graph.outputs:
+        if not graph.outputs and not _only_numbers(result, graph):
             raise CaptureError(f"{self._program.name} returned no tensor")
         for name, value in list(graph.inputs.items()):
             latest = recorder.latest(value)
@@ -166,6 +166,13 @@ class _Attempt:
         graph.known.update(recorder.shadow.publish(recorder.allowed_level))
         known = {*graph.known, *graph.constants}
         graph.hidden.update(recorder.shadow.hidden(recorder.allowed_level, known))
+
+
+def _only_numbers(result: Any, graph: Graph) -> bool:
+    """Whether a program returned counts or truths that it read from tensors: those are demanded as read."""
+    leaves = tree_leaves(result)
+    asked = any(not any(True for _ in node.results()) for node in graph.nodes)
+    return asked and bool(leaves) and all(isinstance(leaf, bool | int | float) for leaf in leaves)
 
 
 def _is_uniform(tensor: torch.Tensor) -> bool:

@@ -159,7 +159,12 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         if isinstance(item, torch.Tensor):
             return self.value_of(item)
         number = self.scalars.get(id(item))
-        return number[1] if number is not None else None
+        if number is not None:
+            return number[1]
+        if not isinstance(item, float):
+            return None
+        # ``float(tensor)`` makes a new number of the one that was handed out
+        return next((value for known, value in self.scalars.values() if known == item), None)
 
     def line_of(self, error: BaseException) -> str:
         """The innermost line of the program's source on the way to an error."""
@@ -382,11 +387,13 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         level = self._level(operator, arguments)
         results = self.shadow.run(node)
         outputs: list[int] = []
-        handed_on = tree_map(lambda item: self._hand_on(item, level, outputs), results)
+        sources = [self.builder.graph.values[ref].dtype for ref in node.refs()]
+        dtype = sources[0] if sources else torch.float64
+        handed_on = tree_map(lambda item: self._hand_on(item, level, dtype, outputs), results)
         self.builder.emit(operator.name, arguments, outputs, location)
         return handed_on
 
-    def _hand_on(self, item: Any, level: int, outputs: list[int]) -> Any:
+    def _hand_on(self, item: Any, level: int, dtype: torch.dtype, outputs: list[int]) -> Any:
         if isinstance(item, torch.Tensor):
             fake = torch.empty_strided(item.shape, item.stride(), dtype=item.dtype)
             value = self.builder.add_root(fake, level).value
@@ -394,7 +401,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
             outputs.append(value)
             return fake
         if isinstance(item, float):
-            value = self.builder.new_number(level)
+            value = self.builder.new_number(level, dtype)
             self.scalars[id(item)] = (item, value)
             outputs.append(value)
         return item
