@@ -141,10 +141,10 @@ def test_a_reference_that_fails_by_itself_is_not_timed(fakes):
 
 
 def test_a_control_that_moves_is_drift(fakes):
-    times = itertools.chain([80.0] * 15, itertools.repeat(90.0))
-    fakes.device.readings = lambda: {"control_us": next(times)}
+    clocks = itertools.chain([1600.0] * 15, itertools.repeat(1800.0))
+    fakes.device.readings = lambda: {"watch_sm_clock_mhz": next(clocks), "power_w": next(clocks)}
     measured = measure(fakes, fakes.worker(fakes.right, 1.0))
-    assert "'control_us' changed by +12.5%" in measured.flags["drift"]
+    assert "'watch_sm_clock_mhz' changed by +12.5%" in measured.flags["drift"]
 
 
 def test_the_floor_is_subtracted_and_never_goes_below_zero(fakes):

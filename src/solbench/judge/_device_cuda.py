@@ -87,8 +87,6 @@ class CudaDevice:
         self._dirty = torch.empty(2 * l2_bytes, dtype=torch.uint8, device=self._device)
         self._clean = torch.ones(l2_bytes // 4, dtype=torch.float32, device=self._device)
         self._sum = torch.empty((), dtype=torch.float32, device=self._device)
-        self._control_began = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
-        self._control_ended = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
         self._monitor = _monitor(properties)
         self._watch = WatchKernel(self._device)
         self._watched: Watched | None = None
@@ -226,14 +224,9 @@ class CudaDevice:
         return self._watched, before
 
     def _enqueue_flush(self) -> None:
-        """Write twice the L2, then read once its size from a clean buffer.
-
-        The reading is the control: it finds the cache full of the zeros just written, whatever was before.
-        """
+        """Write twice the L2, then read once its size from a clean buffer."""
         self._dirty.zero_()
-        self._control_began.record()
         torch.amax(self._clean, 0, out=self._sum)
-        self._control_ended.record()
 
     def _disturbed(self, worker: Worker, watched: Watched) -> float:
         """1 where more than the judge had the device before the release, so that the sample is dropped.
@@ -290,8 +283,6 @@ class CudaDevice:
         readings: dict[str, float] = {}
         if self._watched is not None and self._watched.undisturbed:
             readings["watch_sm_clock_mhz"] = self._watched.sm_clock_mhz
-        if self._watched is not None and not self.hot:
-            readings["control_us"] = 1e3 * self._control_began.elapsed_time(self._control_ended)
         if self._monitor is None:
             return readings
         reading = self._monitor.read()
