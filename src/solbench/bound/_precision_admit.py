@@ -7,8 +7,11 @@ one trial has said everything.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+
+import torch
 
 from solbench.bound._precision_cache import Known, graph_shape, keep, key_of, known
 from solbench.bound._precision_gates import Gate, gate_of
@@ -55,10 +58,21 @@ def admit(
     if not rows:
         return Admission("not_needed", "the device multiplies in no faster class")
     try:
-        bench = _Bench(problem, workload, gate)
-        return bench.decide(graph, rows, faster)
+        with _one_thread():
+            return _Bench(problem, workload, gate).decide(graph, rows, faster)
     except CannotTry as error:
         return Admission("undecided", str(error), gate.name)
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """The tensors are small: threads would wait for each other longer than they work."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 class _Bench:
