@@ -9,6 +9,7 @@ dying submissions take turns, on the judge that a service would keep warm.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import sys
 import tempfile
@@ -16,7 +17,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from itertools import cycle, islice
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, sleep
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
@@ -64,8 +65,17 @@ class Footprint:
 
 
 def footprint() -> Footprint:
-    """Of this process and its descendants."""
-    pids = {os.getpid(), *_descendants(os.getpid())}
+    """Of this process and its descendants, once none of them is about to end."""
+    for _ in range(100):
+        pids = {os.getpid(), *_descendants(os.getpid())}
+        with contextlib.suppress(OSError):
+            return _footprint(pids)
+        sleep(0.05)
+    raise SystemExit("processes come and go without end")
+
+
+def _footprint(pids: set[int]) -> Footprint:
+    """Raises ``OSError`` if one of them is gone."""
     return Footprint(
         processes=len(pids),
         descriptors=sum(len(list(Path(f"/proc/{pid}/fd").iterdir())) for pid in pids),
@@ -88,9 +98,10 @@ def _own_folders() -> Iterator[Path]:
 
 def _descendants(pid: int) -> set[int]:
     found: set[int] = set()
-    for path in Path(f"/proc/{pid}/task").glob("*/children"):
-        for child in map(int, path.read_text().split()):
-            found |= {child, *_descendants(child)}
+    with contextlib.suppress(OSError):
+        for path in Path(f"/proc/{pid}/task").glob("*/children"):
+            for child in map(int, path.read_text().split()):
+                found |= {child, *_descendants(child)}
     return found
 
 
