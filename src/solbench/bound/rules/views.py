@@ -8,10 +8,9 @@ import numpy as np
 
 from solbench.bound import _access, _pins, _region, _sets
 from solbench.bound._access import Along, Axis, Fixed, Table, Taps
-from solbench.bound._lifted import Alias, Lifted, Map, Operand, Pin, Reshape
+from solbench.bound._lifted import Alias, Lifted, Map, Pin, Reshape
 from solbench.bound._sets import DENSE_LIMIT
 from solbench.bound.rules._base import Call, MissingRule, rule
-from solbench.bound.rules.elementwise import constant_pin
 
 
 @rule(
@@ -151,10 +150,10 @@ def slice_(call: Call) -> Iterable[Lifted]:
     dim = call.dim()
     step = int(call.args.get("step", 1))
     start = slice_start(call.shape()[dim], call.args.get("start"), step)
-    yield call.moved(call.shape(0), _at(len(call.shape()), dim, Along(dim, start, step)))
+    yield call.moved(call.shape(0), at(len(call.shape()), dim, Along(dim, start, step)))
 
 
-def _at(count: int, dim: int, axis: Axis) -> tuple[Axis, ...]:
+def at(count: int, dim: int, axis: Axis) -> tuple[Axis, ...]:
     """Identity axes but for one dimension."""
     return tuple(axis if d == dim else Along(d) for d in range(count))
 
@@ -187,7 +186,7 @@ def split(call: Call) -> Iterable[Lifted]:
     dim, count, start = call.dim(), len(call.shape()), 0
     for index, out in enumerate(call.outputs):
         ranks = call.shape(index)
-        yield call.moved(ranks, _at(count, dim, Along(dim, start)), out=out)
+        yield call.moved(ranks, at(count, dim, Along(dim, start)), out=out)
         start += ranks[dim]
 
 
@@ -228,7 +227,7 @@ def unfold(call: Call) -> Iterable[Lifted]:
     dim = int(call.args["dimension"]) % max(len(call.shape()), 1)
     step, last = int(call.args["step"]), len(ranks) - 1
     table = np.arange(ranks[dim])[:, None] * step + np.arange(ranks[last])[None, :]
-    yield call.moved(ranks, _at(len(call.shape()), dim, Taps(dim, last, table)))
+    yield call.moved(ranks, at(len(call.shape()), dim, Taps(dim, last, table)))
 
 
 @rule("aten.as_strided", "aten.as_strided_copy")
@@ -263,176 +262,3 @@ def flat_gather(call: Call, argument: str, table: _sets.Indices) -> Iterable[Lif
     yield Reshape(flat, value.id)
     yield call.moved((len(table),), (Table(0, table.astype(np.int64)),), flat, out=picked)
     yield Reshape(target.id, picked)
-
-
-@rule("aten.flip")
-def flip(call: Call) -> Iterable[Lifted]:
-    shape = call.shape()
-    dims = call.dims("dims")
-    axes = tuple(Along(d, n - 1, -1) if d in dims else Along(d) for d, n in enumerate(shape))
-    yield call.moved(shape, axes)
-
-
-@rule("aten.roll")
-def roll(call: Call) -> Iterable[Lifted]:
-    shape, shifts = call.shape(), call.args["shifts"]
-    given = call.args.get("dims") or ()
-    if not given:
-        table = np.roll(np.arange(call.value("self").numel), shifts[0])
-        yield from flat_gather(call, "self", table)
-        return
-    axes: list[Axis] = list(_access.identity(len(shape)))
-    for shift, dim in zip(shifts, given, strict=True):
-        size = shape[dim % len(shape)]
-        axes[dim % len(shape)] = Table(dim % len(shape), np.roll(np.arange(size), shift))
-    yield call.moved(shape, tuple(axes))
-
-
-@rule("aten.cat", "aten.concat", "aten.concatenate")
-def concatenate(call: Call) -> Iterable[Lifted]:
-    ranks = call.shape(0)
-    dim, start = call.dim(rank=len(ranks)), 0
-    operands = []
-    for tensor in call.tensors():
-        shape = call.shape(tensor)
-        if len(shape) != len(ranks) or shape[dim] == 0:
-            continue  # torch lets empty tensors of any shape through
-        axes = _at(len(ranks), dim, Along(dim, -start))
-        operands.append(call.operand(tensor, axes, within=_span(ranks, dim, start, shape[dim])))
-        start += shape[dim]
-    yield _gathered(call, ranks, operands)
-
-
-def _gathered(call: Call, ranks: tuple[int, ...], operands: list[Operand]) -> Map:
-    axes = _access.identity(len(ranks))
-    pin = _pins.of_pieces([o.within for o in operands], ranks)
-    return Map(call.outputs[:1], (axes,), ranks, tuple(operands), linear=True, pin=pin, ops=0)
-
-
-def _span(ranks: tuple[int, ...], dim: int, start: int, length: int) -> _region.Box | None:
-    """Part of the output along one dimension; ``None`` if it is all of it."""
-    if length == ranks[dim]:
-        return None
-    return _region.Box(
-        tuple(range(start, start + length) if d == dim else range(n) for d, n in enumerate(ranks))
-    )
-
-
-@rule("aten.block_diag")
-def block_diagonal(call: Call) -> Iterable[Lifted]:
-    """Matrices along the diagonal, zeros elsewhere."""
-    ranks = call.shape(0)
-    top = left = 0
-    operands = []
-    for tensor in call.tensors():
-        shape = call.shape(tensor)
-        rows, columns = (1, 1, *shape)[-2:]
-        matrix = call.temporary((rows, columns), call.value(tensor).dtype)
-        yield Reshape(matrix, call.id(tensor))
-        part = _region.make_box([range(top, top + rows), range(left, left + columns)], [], ranks)
-        if part is not None:
-            axes = (Along(0, -top), Along(1, -left))
-            operands.append(call.operand(matrix, axes, within=part))
-        top, left = top + rows, left + columns
-    inside = _region.of_boxes(ranks, [o.within for o in operands])
-    pin = _pins.of_region(0.0, inside)
-    yield Map(
-        call.outputs[:1], (_access.identity(2),), ranks, tuple(operands), linear=True,
-        pin=lambda pins: pin, ops=0,
-    )  # fmt: skip
-
-
-@rule("aten.rot90")
-def quarter_turns(call: Call) -> Iterable[Lifted]:
-    shape, ranks = call.shape(), call.shape(0)
-    first, second = (int(d) % len(shape) for d in call.args["dims"])
-    turns = int(call.args["k"]) % 4
-    axes: list[Axis] = list(_access.identity(len(shape)))
-    back = (Along(first, shape[first] - 1, -1), Along(second, shape[second] - 1, -1))
-    if turns == 1:
-        axes[first], axes[second] = Along(second), Along(first, shape[second] - 1, -1)
-    elif turns == 2:
-        axes[first], axes[second] = back
-    elif turns == 3:
-        axes[first], axes[second] = Along(second, shape[first] - 1, -1), Along(first)
-    yield call.moved(ranks, tuple(axes))
-
-
-@rule("aten.stack")
-def stack(call: Call) -> Iterable[Lifted]:
-    ranks = call.shape(0)
-    dim = call.dim(rank=len(ranks))
-    axes = tuple(Along(d if d < dim else d + 1) for d in range(len(ranks) - 1))
-    operands = [
-        call.operand(tensor, axes, within=_span(ranks, dim, index, 1))
-        for index, tensor in enumerate(call.tensors())
-    ]
-    yield _gathered(call, ranks, operands)
-
-
-@rule("aten.constant_pad_nd", "aten.pad")
-def pad(call: Call) -> Iterable[Lifted]:
-    """A constant around the tensor; negative padding crops."""
-    if call.args.get("mode", "constant") != "constant":
-        raise MissingRule("padding mode")
-    shape, ranks = call.shape(), call.shape(0)
-    widths = list(call.args["pad"])
-    axes: list[Axis] = list(_access.identity(len(shape)))
-    inside: list[_sets.IndexSet] = [range(n) for n in ranks]
-    for position in range(len(widths) // 2):
-        dim, before = len(shape) - 1 - position, widths[2 * position]
-        axes[dim] = Along(dim, -before)
-        inside[dim] = range(max(before, 0), min(before + shape[dim], ranks[dim]))
-    box = _region.make_box(inside, [], ranks)
-    value = constant_pin(float(call.args.get("value") or 0.0))
-    operands = () if box is None else (call.operand("self", tuple(axes), within=box),)
-    yield Map(
-        call.outputs[:1], (_access.identity(len(ranks)),), ranks, operands,
-        pin=None if value is None else _pins.of_box(value, box), ops=0,
-    )  # fmt: skip
-
-
-@rule(
-    "aten.reflection_pad1d", "aten.reflection_pad2d", "aten.reflection_pad3d",
-    "aten.replication_pad1d", "aten.replication_pad2d", "aten.replication_pad3d",
-)  # fmt: skip
-def mirror_pad(call: Call) -> Iterable[Lifted]:
-    shape, ranks, widths = call.shape(), call.shape(0), call.args["padding"]
-    axes: list[Axis] = list(_access.identity(len(shape)))
-    mode = "reflect" if "reflection" in call.node.op else "edge"
-    for position in range(len(widths) // 2):
-        dim = len(shape) - 1 - position
-        before, after = widths[2 * position : 2 * position + 2]
-        line = np.pad(np.arange(shape[dim]), (max(before, 0), max(after, 0)), mode=mode)  # type: ignore[call-overload]
-        line = line[max(-before, 0) : len(line) - max(-after, 0)]
-        axes[dim] = Table(dim, line)
-    yield call.moved(ranks, tuple(axes))
-
-
-@rule("aten.pixel_shuffle", "aten.pixel_unshuffle")
-def pixel_shuffle(call: Call) -> Iterable[Lifted]:
-    """Channels to space and back: split, permute, merge."""
-    up = "unshuffle" not in call.node.op
-    factor = int(call.args["upscale_factor" if up else "downscale_factor"])
-    small = call.shape() if up else call.shape(0)
-    *lead, channels, height, width = small
-    deep = channels // factor**2
-    split = (*lead, deep, factor, factor, height, width)
-    count = len(lead)
-    order = [*range(count + 1), count + 3, count + 1, count + 4, count + 2]
-    merged = tuple(split[d] for d in order)
-    dtype = call.value("self").dtype
-    first = call.temporary(split if up else merged, dtype)
-    second = call.temporary(merged if up else split, dtype)
-    places = [order.index(d) for d in range(len(order))] if up else order
-    yield Reshape(first, call.id("self"))
-    ranks = call.values[second].shape
-    yield call.moved(ranks, tuple(Along(p) for p in places), first, out=second)
-    yield Reshape(call.outputs[0], second)
-
-
-@rule("aten.channel_shuffle", "aten.native_channel_shuffle")
-def channel_shuffle(call: Call) -> Iterable[Lifted]:
-    shape, groups = call.shape(), int(call.args["groups"])
-    table = np.arange(shape[1]).reshape(groups, -1).T.reshape(-1)
-    yield call.moved(shape, _at(len(shape), 1, Table(1, table)))
