@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 def program_at(path: Path, workload: str | None, blobs: list[Path] | None) -> Subject:
     """A problem and the chosen workload's uuid, or a module and nothing."""
     from solbench.bound import module_program
-    from solbench.spec import load_problem
+    from solbench.cli._problems import open_problem
 
     if path.suffix == ".py":
         if workload is not None:
@@ -32,7 +32,7 @@ def program_at(path: Path, workload: str | None, blobs: list[Path] | None) -> Su
         if not path.is_file():
             raise InputError("no such file or folder", file=path)
         return module_program(path), None
-    problem = load_problem(path, blobs or ())
+    problem = open_problem(path, blobs)
     chosen = select_workloads(problem, None if workload is None else [workload])[0]
     if workload is None and len(problem.workloads) > 1:
         _console.note(f"note: the first of {len(problem.workloads)} workloads; see --workload")
