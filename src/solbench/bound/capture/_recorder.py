@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import linecache
-import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
@@ -33,6 +31,7 @@ from solbench.bound.capture._builder import (
 from solbench.bound.capture._fakes import FakeCalls
 from solbench.bound.capture._operators import Operator, describe, out_of_place
 from solbench.bound.capture._shadow import Shadow
+from solbench.bound.capture._source import Source
 from solbench.bound.capture._special import SPECIAL
 from solbench.bound.capture._views import single_view
 from solbench.bound.graph import ABSENT, Node, Ref, refs_in
@@ -73,11 +72,10 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self._inputs: dict[int, Alias] = {}
         self._fake_mode = fake_mode
         self.calls = FakeCalls(fake_mode)
-        self._source_file = source_file
+        self._source = Source(source_file)
         self.allowed_level = allowed_level
         self._makes_inputs = makes_inputs
         self._fakes: dict[int, tuple[torch.Tensor, FakeTensor]] = {}
-        self._lines: dict[int, str] = {}
 
     def __torch_dispatch__(
         self,
@@ -168,29 +166,11 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     def line_of(self, error: BaseException) -> str:
         """The innermost line of the program's source on the way to an error."""
-        found = ""
-        step = error.__traceback__
-        while step is not None:
-            if step.tb_frame.f_code.co_filename == self._source_file:
-                found = self._line(step.tb_lineno)
-            step = step.tb_next
-        return found
+        return self._source.line_of(error)
 
     def location(self) -> str:
         """The line of the program's own source that is running."""
-        frame = sys._getframe(1)
-        while frame is not None:
-            if frame.f_code.co_filename == self._source_file:
-                return self._line(frame.f_lineno)
-            frame = frame.f_back  # type: ignore[assignment]
-        return ""
-
-    def _line(self, number: int) -> str:
-        text = self._lines.get(number)
-        if text is None:
-            source = linecache.getline(self._source_file, number).strip()
-            text = self._lines[number] = f"line {number}: {source}"
-        return text
+        return self._source.running()
 
     def _refuse(self, tensor: torch.Tensor) -> None:
         raise CaptureError("uses a tensor of unknown origin", location=self.location())
