@@ -7,11 +7,13 @@ from typing import Any
 import pytest
 import torch
 
+from solbench.errors import DeviceError
 from solbench.jail import Command, Reply
 from solbench.jail.protocol import Layout, TensorField
 from solbench.judge._arena_cuda import CudaArena
 from solbench.judge._device import Run
-from solbench.judge._device_cuda import CudaDevice
+from solbench.judge._device_cuda import CudaDevice, refuse_shared_contexts
+from solbench.judge._monitor_nvml import Reading
 from solbench.judge._watch import LIMIT_NS, Watched
 
 RUN = Run(layout=0, first=0, count=4)
@@ -212,6 +214,32 @@ class TestOrder:
         device.hold(worker, arena, RUN, 1.0)
         device.settle(worker)
         assert device.notes(worker) == {}
+
+
+class SlowMonitor:
+    """A card that its own heat slows down."""
+
+    def read(self) -> Reading:
+        return Reading(1200, 3201, 92, 700.0, ("hardware thermal slowdown",), power_capped=True)
+
+
+def test_a_sample_under_thermal_slowdown_is_dropped_and_its_outputs_still_count(
+    device, arena, events
+) -> None:
+    worker = QueueWorker(events)
+    device._monitor = SlowMonitor()
+    passage = released(device, arena, worker)
+    assert passage.reply.ok
+    assert passage.lost_share == 1.0
+    assert device.readings()["slowdown"] == 1.0
+    assert device.ran_while_held(worker) == ""
+
+
+def test_where_processes_do_not_take_turns_the_device_is_refused(tmp_path) -> None:
+    refuse_shared_contexts(tmp_path)
+    (tmp_path / "control").touch()
+    with pytest.raises(DeviceError, match="multi-process service"):
+        refuse_shared_contexts(tmp_path)
 
 
 class TestQueue:

@@ -20,8 +20,10 @@ What keeps this honest:
 
 from __future__ import annotations
 
+import os
 import time
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -48,6 +50,8 @@ _STRIKES = 2
 _LOOK_AGAIN_S = 8e-3
 """More than three turns of another process on an H200 (2.4 ms each)."""
 _ADVICE_CHARS = 1500
+_MPS_FOLDER = "/tmp/nvidia-mps"
+"""Where the service listens unless told otherwise."""
 _SHARED = "shared_device"
 
 
@@ -79,6 +83,7 @@ class CudaDevice:
         self.name = name
         self.hot = hot
         self._device = _device_of(name)
+        refuse_shared_contexts(Path(os.environ.get("CUDA_MPS_PIPE_DIRECTORY", _MPS_FOLDER)))
         self.oracle_device = name
         torch.cuda.set_device(self._device)
         properties = torch.cuda.get_device_properties(self._device)
@@ -313,6 +318,16 @@ class CudaDevice:
 
     def _command(self, worker: Worker, command: Command, run: Run) -> int:
         return worker.command(command, layout=run.layout, first=run.first, count=run.count)
+
+
+def refuse_shared_contexts(folder: Path) -> None:
+    """Raise ``DeviceError`` where CUDA's multi-process service runs: processes do not take turns there, so a
+    worker could compute unseen while the judge delivers its inputs."""
+    if (folder / "control").exists():
+        raise DeviceError(
+            f"the CUDA multi-process service runs here ({folder}); times could not be trusted. Stop it: "
+            "echo quit | nvidia-cuda-mps-control"
+        )
 
 
 def _device_of(name: str) -> torch.device:

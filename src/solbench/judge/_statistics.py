@@ -129,8 +129,8 @@ GPU_BUDGETS: dict[str, Budget] = {
         StopRule(minimum=10, least=10, maximum=40, relative=0.01, absolute=50e-6, seconds=0.5),
     ),
     "rank": Budget(
+        StopRule(least=30, maximum=400, seconds=0.5),
         StopRule(least=30, maximum=400, seconds=1.0),
-        StopRule(least=30, maximum=400, seconds=2.0),
         workers=3,
     ),
 }
