@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from solbench.bound.cache._curve import Curve, frontier, merged
 
 Counts = NDArray[np.float64]
-MOST_TILES = 1 << 16
+MOST_TILES = 1 << 14
 """Tiles tried at most; with more divisors than that allows, evenly spread ones are taken."""
 
 
