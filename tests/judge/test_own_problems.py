@@ -10,7 +10,7 @@ import pytest
 from solbench.judge import Budget, EvaluationResult, LocalJudge, StopRule
 from solbench.spec import Definition, Problem, Solution, Workload, make_problem
 
-pytestmark = pytest.mark.xdist_group("judge")
+pytestmark = pytest.mark.xdist_group("judge_process")
 
 BRIEF = StopRule(minimum=10, least=4, few=4, seconds=0.05, relative=0.05)
 

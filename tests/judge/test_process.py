@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import pickle
+import re
 import subprocess
 import sys
 import time
@@ -26,7 +27,7 @@ from solbench.judge import Budget, Judge, ReferenceLimits, StopRule
 from solbench.judge._sections import Section, SectionPage
 from solbench.spec import Problem, Solution
 
-pytestmark = pytest.mark.xdist_group("judge")
+pytestmark = pytest.mark.xdist_group("judge_process")
 
 BRIEF = StopRule(minimum=12, least=3, few=3, seconds=0.05, relative=0.05)
 QUICK = {"reward": Budget(BRIEF, BRIEF)}
@@ -45,7 +46,7 @@ def run(x, scale):
 
 @pytest.fixture(scope="module")
 def judge() -> Iterator[Judge]:
-    with Judge("cpu", budgets=QUICK, reference_limits=ReferenceLimits(reference_s=6.0)) as judge:
+    with Judge("cpu", budgets=QUICK, reference_limits=ReferenceLimits(reference_s=5.0)) as judge:
         yield judge
 
 
@@ -78,10 +79,10 @@ def statuses(result: Any) -> list[str]:
 @pytest.mark.parametrize(
     ("statement", "reason"),
     [
-        ("while True: pass", "the reference did not return within 6 s"),
+        ("while True: pass", "the reference did not return within 5 s"),
         (
             "os.kill(os.getpid(), signal.SIGSEGV)",
-            "the reference ended the judge's process (signal 11)",
+            r"the reference ended the judge's process \(signal 11\)",
         ),
     ],
 )
@@ -95,7 +96,31 @@ def test_a_reference_that_hangs_or_crashes_costs_its_workload_only(
     problem = scale_problem(ON_REAL_VALUES.format(statement=statement), workloads=2)
     result = judge.evaluate(problem, good)
     assert statuses(result) == ["INVALID_REFERENCE", "PASSED"]
-    assert result.traces[0].evaluation.log == reason
+    assert re.fullmatch(reason, result.traces[0].evaluation.log)
+
+
+def test_a_reference_that_fills_the_memory_costs_its_workload_only(
+    judge: Judge,
+    good: Solution,
+    scale_problem: Callable[..., Problem],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    inside = tmp_path / "inside"
+
+    def resident_bytes(pid: int) -> int:
+        """A pebibyte, once, while the reference runs."""
+        if not inside.exists():
+            return 0
+        inside.unlink()
+        return 1 << 50
+
+    monkeypatch.setattr("solbench.judge._process._resident_bytes", resident_bytes)
+    statement = f"open({str(inside)!r}, 'w').close() or __import__('time').sleep(60)"
+    problem = scale_problem(ON_REAL_VALUES.format(statement=statement), workloads=2)
+    result = judge.evaluate(problem, good)
+    assert statuses(result) == ["INVALID_REFERENCE", "PASSED"]
+    assert result.traces[0].evaluation.log.startswith("the reference took 1048576.0 GiB")
 
 
 def test_many_solutions_of_one_problem_and_asynchronous_use(

@@ -53,7 +53,7 @@ def with_digests(trace: Trace, **digests: str) -> Trace:
     return trace.model_copy(update={"solbench": record})
 
 
-@pytest.mark.xdist_group("judge")
+@pytest.mark.xdist_group("judge_process")
 def test_a_verdict_is_repeated_from_its_seeds_and_a_changed_trace_is_refused(
     judge: Judge, scale_problem: Callable[..., Problem]
 ) -> None:
@@ -77,7 +77,7 @@ def test_a_verdict_is_repeated_from_its_seeds_and_a_changed_trace_is_refused(
         judge.replay(trace, problem, GOOD)
 
 
-@pytest.mark.xdist_group("judge")
+@pytest.mark.xdist_group("judge_process")
 def test_the_faster_of_two_is_told_and_one_that_fails_is_not_compared(
     judge: Judge, scale_problem: Callable[..., Problem]
 ) -> None:
