@@ -171,6 +171,11 @@ RIGHT: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
         lambda x, w: F.conv2d(x, w, stride=2, padding=1, groups=64), (t(8, 64, 112, 112), t(64, 1, 3, 3)),
     ),
     "a sum written after a product": (lambda a, b: (a * b).sum(-1), (t(4096, 512), t(512))),
+    "parts of several sizes": (
+        lambda x: x.split([2048, 512, 512], dim=-1)[1], (t(8, 512, 3072),),
+    ),
+    "channels regrouped": (lambda x: x.view(2, 320, 4096).view(2, 32, 40960), (t(2, 320, 64, 64),)),
+    "a softmax over one element": (lambda x: x.softmax(-1), (t(4, 1),)),
     "dropout": (lambda x: F.dropout(x, 0.5), (t(4096, 512),)),
 }  # fmt: skip
 

@@ -174,6 +174,8 @@ def reduced(unit: Unit) -> Iterator[Unit]:
     candidates: list[Unit] = []
     if len(unit.nodes) == 1 and unit.nodes[0].op in _RESHAPES:
         candidates += _small_reshape(unit)
+    if len(unit.nodes) == 1 and "split" in unit.nodes[0].op:
+        candidates += _small_split(unit)
     if _large(unit):
         reductions = (_distinct(unit), _grouped(unit), _divided(unit))
         candidates += [resized(unit, sizes) for sizes in reductions]
@@ -286,6 +288,7 @@ def _small_reshape(unit: Unit) -> Iterator[Unit]:
     for position, (mine, theirs) in enumerate(_reshape.groups(tuple(source), tuple(target))):
         many, one = (mine, theirs) if len(theirs) == 1 else (theirs, mine)
         if len(one) != 1:
+            _divide_alike(source, mine, target, theirs)
             continue
         parts, whole = (source, target) if many is mine else (target, source)
         for dim in many:
@@ -294,6 +297,40 @@ def _small_reshape(unit: Unit) -> Iterator[Unit]:
     if prod(source) <= SMALL_ELEMENTS:
         small = Node(node.op, {**node.args, name: tuple(target)}, node.outputs, node.location)
         yield Unit((small,), (replace(leaf, shape=tuple(source)),), unit.scalars)
+
+
+def _divide_alike(
+    source: list[int], mine: Sequence[int], target: list[int], theirs: Sequence[int]
+) -> None:
+    """Groups of several dimensions on both sides: the same factors of two are taken out of both."""
+    while True:
+        left = next((d for d in mine if source[d] % 2 == 0 and source[d] > KEPT_SIZE), None)
+        right = next((d for d in theirs if target[d] % 2 == 0 and target[d] > KEPT_SIZE), None)
+        if left is None or right is None:
+            return
+        source[left] //= 2
+        target[right] //= 2
+
+
+def _small_split(unit: Unit) -> Iterator[Unit]:
+    """Parts of a few elements, and other dimensions of two."""
+    (node,), (leaf,) = unit.nodes, unit.leaves
+    parts = node.args.get("split_sizes")
+    change: dict[str, Any]
+    size = node.args.get("split_size")
+    dim = int(node.args.get("dim", 0))
+    if not isinstance(parts, tuple) or not all(isinstance(n, int) for n in parts):
+        if not isinstance(size, int):
+            return
+        whole = leaf.shape[dim]
+        parts, change = (2,) * (whole // size) + (1,) * (whole % size > 0), {"split_size": 2}
+    else:
+        parts = tuple(min(n, 1 + i % 3) for i, n in enumerate(parts))
+        change = {"split_sizes": parts}
+    shape = [min(n, 2) for n in leaf.shape]
+    shape[dim] = sum(parts)
+    small = Node(node.op, {**node.args, **change}, node.outputs, node.location)
+    yield Unit((small,), (replace(leaf, shape=tuple(shape)),), unit.scalars)
 
 
 def unit_key(unit: Unit) -> object:

@@ -76,9 +76,13 @@ class Trial:
                     if certain and bool((mark & ~real).any()):
                         return WRONG + "outputs read an element that does not change them"
                     claimed, moved = claimed or bool(mark.any()), moved or bool(real.any())
-            if claimed and not moved and telling:
+            if claimed and not moved and telling and not self._constant():
                 idle = "an element that is read changes nothing here"
         return idle
+
+    def _constant(self) -> bool:
+        """Whether the result is the same everywhere, as that of a softmax over one element."""
+        return all(bool((t == t.reshape(-1)[:1]).all()) for t in self._instance.outputs)
 
     def _certain(self) -> bool:
         """Whether every element that is read must make a difference: linear maps, and no factor of zero."""
