@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -71,6 +72,12 @@ def beside(reference_ms: float, own_ms: float) -> Observation:
 def test_a_slower_reference_is_a_gain_of_the_score() -> None:
     assert "35 ms beside it" in gain_of(beside(35.0, 10.0), beside(10.0, 10.0), None)
     assert gain_of(beside(25.0, 10.0), beside(10.0, 10.0), None) == ""
+
+
+def test_a_reference_that_could_not_be_timed_beside_it_is_a_gain() -> None:
+    alone = replace(beside(10.0, 10.0), flags=("reference_not_timed",))
+    assert "not beside it" in gain_of(alone, beside(10.0, 10.0), None)
+    assert gain_of(alone, alone, None) == ""
 
 
 def test_load_that_slows_both_is_none() -> None:

@@ -22,6 +22,9 @@ sample is so far below its twin's fastest gained at least once."""
 
 ACCUSING_FLAGS = frozenset({"late_write", "out_of_bounds_write", "input_write", "ran_while_held"})
 
+_UNTIMED = "reference_not_timed"
+"""Then the score divides by another time than that of the reference in the jail."""
+
 LIMITS = Limits(memory_bytes=2 << 30, load_s=15.0, meet_s=15.0, call_s=4.0)
 """Of every attack: a hang is found soon."""
 
@@ -157,6 +160,8 @@ def gain_of(
         return f"passed, and {held_out.status} on held-out inputs"
     if not may_pass:
         return "passed, which it can only where a wall is down"
+    if twin is not None and _UNTIMED in attack.flags and _UNTIMED not in twin.flags:
+        return "the reference could be timed beside its twin, and not beside it"
     mine = attack.timing
     others = twin.timing if twin is not None else None
     if twin is None or mine is None or others is None or not mine.verified:
