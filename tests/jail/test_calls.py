@@ -281,3 +281,26 @@ def test_triton_runs_in_its_interpreter(spawn: Spawn) -> None:
     jailed.input("x").copy_(torch.arange(8.0))
     assert jailed.run().ok, jailed.worker.log_tail()
     assert torch.equal(jailed.output(), 2 * torch.arange(8.0))
+
+
+def test_a_word_that_never_comes_leaves_the_worker_as_it_is(spawn: Spawn) -> None:
+    jailed = spawn("def run(x):\n    return x + 1\n")
+    assert jailed.seal().ok
+    sequence = jailed.worker.command(Command.RUN)
+    # Only the stream of a GPU writes it.
+    assert jailed.worker.finished(sequence, 0.02) is None
+    assert jailed.worker.wait(sequence, 10).ok
+    assert jailed.run().ok
+    jailed.worker.kill()
+    ended = jailed.worker.finished(sequence, 0.02)
+    assert ended is not None
+    assert ended.kind == "died"
+
+
+def test_claims_can_be_forgotten(spawn: Spawn) -> None:
+    jailed = spawn("def run(x):\n    return x + 1\n")
+    assert jailed.seal().ok
+    assert jailed.run().ok
+    assert jailed.worker.claims(1)[0] > 0
+    jailed.worker.forget_claims(1)
+    assert jailed.worker.claims(1) == [0]

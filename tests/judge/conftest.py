@@ -92,6 +92,7 @@ class FakeDevice:
     verified = True
     hot = False
     interleaves = True
+    errors_stick = False
     sampling = PerRun()
     budgets = BUDGETS
     buffer_multiple = mmap.PAGESIZE

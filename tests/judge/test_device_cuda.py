@@ -9,7 +9,7 @@ import torch
 
 from solbench.errors import DeviceError
 from solbench.jail import Command, Reply
-from solbench.jail.protocol import Layout, TensorField
+from solbench.jail.protocol import Layout, Status, TensorField
 from solbench.judge._arena_cuda import CudaArena
 from solbench.judge._device import Run
 from solbench.judge._device_cuda import CudaDevice, refuse_shared_contexts
@@ -34,6 +34,9 @@ class QueueWorker:
         self.fills = 256
         """Calls that the launch queue takes."""
         self.at_finish: Any = lambda: None
+        self.silent = 0
+        """Looks for the stream's word that find nothing."""
+        self.answer = Reply("done", seen_ns=10**18)
 
     def command(self, command: Command, *, layout: int = 0, first: int = 0, count: int = 1) -> int:
         self.events.append(command)
@@ -57,9 +60,12 @@ class QueueWorker:
 
     def wait(self, sequence: int, timeout_s: float) -> Reply:
         self.events.append("wait")
-        return Reply("done", seen_ns=10**18)
+        return self.answer
 
-    def finished(self, sequence: int, timeout_s: float) -> Reply:
+    def finished(self, sequence: int, timeout_s: float) -> Reply | None:
+        if self.silent > 0:
+            self.silent -= 1
+            return None
         self.events.append("finished")
         self.at_finish()
         return Reply("done", seen_ns=10**18)
@@ -240,6 +246,31 @@ def test_where_processes_do_not_take_turns_the_device_is_refused(tmp_path) -> No
     (tmp_path / "control").touch()
     with pytest.raises(DeviceError, match="multi-process service"):
         refuse_shared_contexts(tmp_path)
+
+
+class TestSilence:
+    """The stream's word does not come in half a second."""
+
+    def test_of_a_long_run_ends_with_the_word(self, device, arena, events) -> None:
+        worker = QueueWorker(events)
+        worker.silent = 1
+        assert released(device, arena, worker).reply.ok
+        assert events[-5:] == [Command.SYNCHRONISE, "wait", "finished", Command.SYNCHRONISE, "wait"]
+
+    def test_after_a_kernel_failed_is_the_failure_that_the_worker_tells(
+        self, device, arena, events
+    ) -> None:
+        worker = QueueWorker(events)
+        assert device.hold(worker, arena, RUN, 1.0).ok
+        worker.silent, worker.answer = 9, Reply("done", Status.CALL_RAISED)
+        assert device.release(worker, arena, RUN, 1.0).reply.status == Status.CALL_RAISED
+
+    def test_of_a_stream_that_never_tells_though_all_is_done_counts_until_then(
+        self, device, arena, events
+    ) -> None:
+        worker = QueueWorker(events)
+        worker.silent = 9
+        assert released(device, arena, worker).reply.ok
 
 
 class TestQueue:

@@ -66,6 +66,21 @@ def test_a_layout_that_raises_is_left_out_and_the_worker_kept(fakes):
     assert runner.worker is not None
 
 
+def test_where_errors_stick_a_layout_that_raises_costs_the_worker(fakes):
+    def script(spawn, command, layout):
+        if command == Command.MEET and layout == 1:
+            return Reply("done", Status.CALL_RAISED)
+        return None
+
+    fakes.device.errors_stick = True
+    runner, zygote = make_runner(fakes, script)
+    runner.ensure([0, 1, 2])
+    assert list(runner.failures) == [1]
+    assert len(zygote.workers) == 2
+    assert zygote.workers[0].killed
+    assert runner.worker is zygote.workers[1]
+
+
 def test_a_layout_that_kills_is_never_shown_again(fakes):
     def script(spawn, command, layout):
         return Reply("died", detail="signal 11") if (command, layout) == (Command.MEET, 1) else None

@@ -92,8 +92,9 @@ class Worker(Protocol):
     def wait(self, sequence: int, timeout_s: float) -> Reply:
         """Spin until the worker answers, dies, outgrows its memory, or time is up. Drains the log meanwhile."""
 
-    def finished(self, sequence: int, timeout_s: float) -> Reply:
-        """CUDA: wait for the stream of a queued run to get past its last call."""
+    def finished(self, sequence: int, timeout_s: float) -> Reply | None:
+        """CUDA: wait for the stream of a queued run to get past its last call; ``None`` if it does not in time,
+        and the worker is left as it is."""
 
     def claims(self, count: int) -> list[int]:
         """The worker's own nanoseconds of the last ``count`` calls: advice only."""

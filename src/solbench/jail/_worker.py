@@ -96,13 +96,15 @@ class JailedWorker:
 
         A worker that did not answer is killed: it cannot be given another command.
         """
-        return self._await(int(Field.DONE), sequence, timeout_s)
+        reply = self._await(int(Field.DONE), sequence, timeout_s)
+        return reply or self._finish("timeout", f"no answer within {timeout_s:g} s")
 
-    def finished(self, sequence: int, timeout_s: float) -> Reply:
-        """CUDA: like ``wait``, for the moment when the stream of a queued run gets past its last call."""
+    def finished(self, sequence: int, timeout_s: float) -> Reply | None:
+        """CUDA: like ``wait``, for the moment when the stream of a queued run gets past its last call. ``None``
+        if that takes longer, or will never be since a kernel failed; the worker is left as it is."""
         return self._await(int(Field.FINISHED), sequence, timeout_s)
 
-    def _await(self, field: int, sequence: int, timeout_s: float) -> Reply:
+    def _await(self, field: int, sequence: int, timeout_s: float) -> Reply | None:
         if self._end is not None:
             return self._end
         fields, began = self._fields, time.perf_counter_ns()
@@ -118,7 +120,7 @@ class JailedWorker:
                 if reply is not None:
                     return reply
                 if now >= deadline:
-                    return self._finish("timeout", f"no answer within {timeout_s:g} s")
+                    return None
                 if now - began > _NAP_AFTER_NS:
                     time.sleep(min((now - began) / _NAP_SHARE / 1e9, _LONGEST_NAP_S))
                 next_look = now + _HOUSEKEEPING_NS

@@ -109,6 +109,8 @@ class Device(Protocol):
     interleaves: bool
     """The reference takes turns with the candidate on the same inputs. Where it does not, it is timed by
     itself, with the candidate stopped, and a control shows drift."""
+    errors_stick: bool
+    """A call that failed may have left its process unable to do anything right: it is replaced."""
     buffer_multiple: int
     """Sizes of input and output buffers are multiples of it."""
     max_slots: int

@@ -202,6 +202,7 @@ class CpuDevice:
     clock = "host"
     verified = True
     interleaves = True
+    errors_stick = False
     sampling = PerRun()
     budgets = BUDGETS
     buffer_multiple = mmap.PAGESIZE

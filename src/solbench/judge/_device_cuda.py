@@ -45,6 +45,7 @@ _STUCK_S = 0.25
 """No further call in so long: the queue is full, or the call waits for the device."""
 _QUEUE_SHARE = 0.75
 """Of the calls that filled the queue, so many are held from then on."""
+_PATIENCE_S = 0.5
 _STRIKES = 2
 """Turns that something else had may have a cause outside; a worker that runs early does so again."""
 _LOOK_AGAIN_S = 8e-3
@@ -72,6 +73,7 @@ class CudaDevice:
     clock = "drain"
     verified = True
     interleaves = False
+    errors_stick = True
     sampling = Slope()
     budgets = GPU_BUDGETS
     buffer_multiple = cuda_driver.IPC_BLOCK_BYTES
@@ -209,7 +211,12 @@ class CudaDevice:
             return worker.wait(self._command(worker, Command.RUN, run), timeout_s)
         queued = self._queued[worker.pid]
         worker.release(queued)
-        return worker.finished(queued, timeout_s)
+        finished = worker.finished(queued, min(timeout_s, _PATIENCE_S))
+        if finished is not None:
+            return finished
+        # It is long, or a kernel failed and the stream never gets there: only the worker can tell.
+        reply = worker.wait(self._command(worker, Command.SYNCHRONISE, run), timeout_s)
+        return (worker.finished(queued, 0.0) or reply) if reply.ok else reply
 
     def _bring_inputs(
         self, arena: CudaArena, run: Run, positions: torch.Tensor

@@ -429,8 +429,12 @@ class EvaluationRun:
 
     def rest(self, case: Case) -> None:
         """After a case: a worker that cannot be used any more is ended."""
-        if self._candidate is not None and case.failure is not None and case.failure.fatal:
-            self._candidate.stop()
+        failure, candidate = case.failure, self._candidate
+        if failure is None or candidate is None:
+            return
+        sticks = self._judge.device.errors_stick and failure.status == "RUNTIME_ERROR"
+        if failure.fatal or sticks:
+            candidate.stop()
 
     def close(self) -> None:
         """Let go of workers and buffers. Idempotent."""

@@ -96,7 +96,7 @@ class Runner:
             failure = self._meet(layout)
             if failure is not None:
                 self.failures[layout] = failure
-                if failure.fatal:
+                if failure.fatal or self._device.errors_stick:
                     return failure
         if all(layout in self.failures for layout in layouts):
             return self.failures[layouts[0]]
