@@ -8,75 +8,49 @@ tensor to the box of the iteration space that reads inside it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import prod
 
 import numpy as np
 
 from solbench.bound import _region, _reps, _sets
+from solbench.bound._axes import (
+    Along,
+    Axes,
+    Axis,
+    Fixed,
+    Table,
+    Taps,
+    Whole,
+    axis_table,
+    broadcast,
+    identity,
+    is_permutation,
+    map_set,
+)
 from solbench.bound._bands import Bands, bands
 from solbench.bound._region import Box, Joint, Region, Shape
 from solbench.bound._reps import CONST, Rep
 from solbench.bound._sets import DENSE_LIMIT, IndexSet, Indices, Mask
 
-
-@dataclass(frozen=True, slots=True)
-class Along:
-    """Index ``start + step * rank``."""
-
-    rank: int
-    start: int = 0
-    step: int = 1
-
-    @property
-    def identity(self) -> bool:
-        return self.start == 0 and self.step == 1
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Table:
-    """Index ``table[rank]``."""
-
-    rank: int
-    table: Indices
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Taps:
-    """Index ``table[rank, tap]``; -1 lies outside the tensor (padding)."""
-
-    rank: int
-    tap: int
-    table: Indices
-
-
-@dataclass(frozen=True, slots=True)
-class Fixed:
-    """Always the same index (a dimension of size 1 that is broadcast)."""
-
-    index: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Whole:
-    """Every index, whatever is needed."""
-
-
-Axis = Along | Table | Taps | Fixed | Whole
-Axes = tuple[Axis, ...]
-
-
-def identity(rank_count: int) -> Axes:
-    return tuple(Along(r) for r in range(rank_count))
-
-
-def broadcast(shape: Shape, ranks: Sequence[int]) -> Axes:
-    """Axes of an operand that is broadcast against ranks aligned at the right."""
-    skipped = len(ranks) - len(shape)
-    return tuple(
-        Fixed() if size == 1 and ranks[skipped + i] != 1 else Along(skipped + i)
-        for i, size in enumerate(shape)
-    )
+__all__ = [
+    "Along",
+    "Axes",
+    "Axis",
+    "Fixed",
+    "Table",
+    "Taps",
+    "Whole",
+    "axis_table",
+    "broadcast",
+    "identity",
+    "is_permutation",
+    "lift",
+    "map_set",
+    "pull",
+    "push",
+    "push_bands",
+    "rank_reps",
+]
 
 
 def lift(region: Region, axes: Axes, ranks: Shape) -> Region:
@@ -118,18 +92,6 @@ def pull(region: Region, axes: Axes, shape: Shape) -> Region:
         ):
             return _region.full(shape)
     return _region.of_boxes(shape, [_pull_box(b, axes, shape, region.shape) for b in region.boxes])
-
-
-def is_permutation(axes: Axes, ranks: Shape, shape: Shape) -> bool:
-    """Whether every element is read exactly once, dimension by dimension."""
-    own = [a.rank for a in axes if isinstance(a, Along) and a.identity]
-    wide = [r for r, n in enumerate(ranks) if n != 1]
-    return (
-        len(own) == len(axes)
-        and set(wide) <= set(own)
-        and len(set(own)) == len(own)
-        and all(ranks[r] == n for r, n in zip(own, shape, strict=True))
-    )
 
 
 def _covers(axis: Along, ranks: Shape, size: int) -> bool:
@@ -197,15 +159,6 @@ def _pairs(joint: Joint, box: Box, axis: Taps, own: list[int], used: set[int]) -
     if len(own) == 2:
         return part if own == [axis.rank, axis.tap] else part.T
     return part[:, None] if own == [axis.rank] else part[None, :]
-
-
-def map_set(axis: Along | Table, indices: IndexSet) -> IndexSet:
-    """Indices of the tensor that a set of the rank reads."""
-    if isinstance(axis, Table):
-        return _sets.through_table(indices, axis.table)
-    if axis.identity:
-        return indices
-    return _sets.affine(indices, axis.start, axis.step)
 
 
 def _pull_joint(
@@ -376,13 +329,6 @@ def _preimage(axis: Along | Table, indices: IndexSet, size: int) -> IndexSet:
         inside &= (read - indices.start) % indices.step == 0
         return _sets.from_mask(inside)
     return _sets.from_mask(np.isin(read, indices))
-
-
-def axis_table(axis: Along | Table, size: int) -> Indices:
-    """Index read for every index of the rank."""
-    if isinstance(axis, Table):
-        return axis.table
-    return axis.start + axis.step * np.arange(size, dtype=np.int64)
 
 
 def _push_joint(joint: Joint, axes: Axes, ranks: Shape) -> Joint | None:
