@@ -59,6 +59,13 @@ def test_on_a_busy_machine_the_fastest_samples_tell() -> None:
     assert gain_of(near, TWIN, None) == ""
 
 
+def test_intervals_tell_nothing_where_the_twin_saw_a_busy_machine() -> None:
+    busy = replace(TWIN, flags=("busy_machine",))
+    assert gain_of(passed(4.0, 5.0, 6.0), busy, None) == ""
+    assert "never below" in gain_of(passed(2.0, 3.0, 4.0), busy, None)
+    assert gain_of(replace(passed(4.0, 5.0, 6.0), flags=("busy_machine",)), TWIN, None)
+
+
 def test_a_time_that_is_not_verified_is_none() -> None:
     assert gain_of(passed(1.0, 1.0, 1.0, verified=False), TWIN, None) == ""
 
