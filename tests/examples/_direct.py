@@ -42,11 +42,12 @@ def solution(name: str, variant: str) -> Solution:
 
 
 def variants(*languages: str) -> list[tuple[str, str]]:
-    """(example, variant) of every packed solution in one of the languages."""
+    """(example, variant) of every packed solution in one of the languages; native ones with the plain C entry."""
     found = []
     for path in sorted(EXAMPLES.glob("*/solution_*.json")):
         variant = path.stem.removeprefix("solution_")
-        if set(languages) & set(load_solution(path).spec.languages):
+        spec = load_solution(path).spec
+        if set(languages) & set(spec.languages) and spec.binding in (None, "c"):
             found.append((path.parent.name, variant))
     return found
 

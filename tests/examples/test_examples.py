@@ -31,9 +31,9 @@ def test_an_example_has_no_findings(name: str) -> None:
     assert check(direct.EXAMPLES / name) == []
 
 
-def test_there_are_six_examples_of_five_workloads_each() -> None:
-    assert len(direct.NAMES) == 6
-    assert [len(direct.problem(name).workloads) for name in direct.NAMES] == [5] * 6
+def test_there_are_seven_examples_of_five_workloads_each() -> None:
+    assert len(direct.NAMES) == 7
+    assert [len(direct.problem(name).workloads) for name in direct.NAMES] == [5] * 7
 
 
 @pytest.mark.parametrize("name", direct.NAMES)
@@ -115,7 +115,8 @@ def test_null_answers_fail(name: str, index: int) -> None:
 
 def next_lower(tensor: torch.Tensor) -> torch.Tensor:
     """Rounded to the next lower precision, in its own dtype."""
-    lower = {torch.float32: torch.bfloat16, torch.bfloat16: torch.float8_e4m3fn}
+    eight = torch.float8_e4m3fn
+    lower = {torch.float32: torch.bfloat16, torch.bfloat16: eight, torch.float16: eight}
     return tensor.to(lower[tensor.dtype]).to(tensor.dtype) if tensor.dtype in lower else tensor
 
 

@@ -346,7 +346,6 @@ def test_triton_runs_in_the_interpreter_only_on_a_cpu() -> None:
     [
         (solution("cpp", {"k.cpp": ""}, "k.cpp::run"), "cuda:0", "CPUs only"),
         (solution("cpp", {"k.h": ""}, "k.h::run"), "cpu", "no source ends in"),
-        (solution("cuda_cpp", {"k.cu": ""}, "k.cu::run"), "cpu", '"binding": "c"'),
     ],
 )
 def test_what_cannot_be_built_says_so(source: Solution, device: str, message: str) -> None:

@@ -58,7 +58,7 @@ def _is_protected(name: str) -> bool:
 
 def load(artifact: Artifact) -> Entry:
     """Import or open the artifact. Raises ``Rejected``, or whatever the submission raises."""
-    return _load_shared(artifact) if artifact.kind == "c" else _load_python(artifact)
+    return _LOADERS[artifact.kind](artifact)
 
 
 def _load_shared(artifact: Artifact) -> Entry:
@@ -74,6 +74,38 @@ def _load_shared(artifact: Artifact) -> Entry:
         raise Rejected(
             Status.LOAD_FAILED, f"the shared object cannot be opened: {error}"
         ) from error
+
+
+def _load_tvm_ffi(artifact: Artifact) -> Entry:
+    import tvm_ffi
+
+    module = tvm_ffi.load_module(str(Path(artifact.folder, artifact.entry_file)))
+    try:
+        return Entry(module[artifact.entry_function])
+    except AttributeError as error:
+        raise Rejected(
+            Status.ENTRY_MISSING,
+            f"the shared object exports no function '{artifact.entry_function}' "
+            "(TVM_FFI_DLL_EXPORT_TYPED_FUNC)",
+        ) from error
+
+
+def _load_extension(artifact: Artifact) -> Entry:
+    """A module that its own file names ``solution``."""
+    file = str(Path(artifact.folder, artifact.entry_file))
+    loader = importlib.machinery.ExtensionFileLoader("solution", file)
+    spec = importlib.util.spec_from_file_location("solution", file, loader=loader)
+    if spec is None:
+        raise Rejected(Status.LOAD_FAILED, f"{artifact.entry_file} is no extension module")
+    module = importlib.util.module_from_spec(spec)
+    loader.exec_module(module)
+    function = getattr(module, artifact.entry_function, None)
+    if not callable(function):
+        raise Rejected(
+            Status.ENTRY_MISSING,
+            f"the extension module defines no '{artifact.entry_function}' (m.def in PYBIND11_MODULE)",
+        )
+    return Entry(function)
 
 
 def _load_python(artifact: Artifact) -> Entry:
@@ -102,3 +134,11 @@ def _import(folder: Path, file: Path) -> ModuleType:
     sys.modules[name] = module
     spec.loader.exec_module(module)
     return module
+
+
+_LOADERS: dict[str, Callable[[Artifact], Entry]] = {
+    "python": _load_python,
+    "c": _load_shared,
+    "tvm_ffi": _load_tvm_ffi,
+    "extension": _load_extension,
+}

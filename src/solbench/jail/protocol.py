@@ -117,8 +117,9 @@ class Artifact:
     folder: str
     entry_file: str
     entry_function: str
-    kind: Literal["python", "c"]
-    """``python``: import the file and call the function. ``c``: a shared object with the plain C entry."""
+    kind: Literal["python", "c", "tvm_ffi", "extension"]
+    """``python``: import the file and call the function. Shared objects: with the plain C entry (``c``), with a
+    function of TVM FFI, or a Python extension module."""
     destination_passing: bool
     digest: str
     triton_interpreter: bool = False

@@ -1,12 +1,13 @@
 """From a solution's sources to an artifact that a worker can load.
 
-A language is one file here with one function, a ``Builder``, and one line in ``_BUILDERS``.
+A language is one file here with one function, a ``Builder``, and one line in ``_BUILDERS``; how compiled code
+is entered is a ``binding_*.py``.
 """
 
 from __future__ import annotations
 
 from solbench.errors import BuildError
-from solbench.jail.builders import cpp, cuda_cpp, python, triton
+from solbench.jail.builders import cpp, cublas, cuda_cpp, cudnn, cutlass, packaged, python, triton
 from solbench.jail.builders._cache import cache_root
 from solbench.jail.builders._contract import Builder
 from solbench.jail.protocol import Artifact
@@ -16,16 +17,16 @@ __all__ = ["Builder", "build_solution", "cache_root"]
 
 _BUILDERS: dict[str, Builder] = {
     "pytorch": python.build,
-    "numba": python.build,
-    "cute_dsl": python.build,
-    "cutile": python.build,
-    "cudnn_frontend": python.build,
+    "numba": packaged.builder("numba", "numba", "numba"),
+    "cute_dsl": packaged.builder("cute_dsl", "cutlass", "nvidia-cutlass-dsl"),
+    "cutile": packaged.builder("cutile", "cuda.tile", "cuda-tile"),
+    "cudnn_frontend": packaged.builder("cudnn_frontend", "cudnn", "nvidia-cudnn-frontend"),
     "triton": triton.build,
     "cpp": cpp.build,
     "cuda_cpp": cuda_cpp.build,
-    "cutlass": cuda_cpp.build,
-    "cudnn": cuda_cpp.build,
-    "cublas": cuda_cpp.build,
+    "cutlass": cutlass.build,
+    "cudnn": cudnn.build,
+    "cublas": cublas.build,
 }
 
 _PREFERENCE = ("cutlass", "cudnn", "cublas", "cuda_cpp", "cpp", "triton")

@@ -1,4 +1,4 @@
-"""C++ (and C) for CPUs, with the plain C entry."""
+"""C++ (and C) for CPUs: the plain C entry by default, TVM FFI and torch extensions too."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import shutil
 from pathlib import PurePosixPath
 
 from solbench.errors import BuildError
-from solbench.jail.builders import _cache, _compile
+from solbench.jail.builders import _cache, _compile, binding_c, binding_torch, binding_tvm_ffi
+from solbench.jail.builders._binding import Kind
 from solbench.jail.builders._contract import entry, source_texts
 from solbench.jail.builders._flags import checked
 from solbench.jail.protocol import Artifact
@@ -16,25 +17,32 @@ DEFAULT_FLAGS = ("-O3", "-march=native", "-std=c++20")
 _SUFFIXES = (".cpp", ".cc", ".cxx", ".c++")
 
 
+_BINDINGS = {"c": binding_c, "tvm_ffi": binding_tvm_ffi, "torch": binding_torch}
+
+
 def build(solution: Solution, device: str) -> Artifact:
     """One shared object of all the solution's C++ files."""
     if device.startswith("cuda"):
         raise BuildError("the language 'cpp' runs on CPUs only; for a GPU use 'cuda_cpp'", "")
-    if solution.spec.binding not in (None, "c"):
-        raise BuildError(f"binding '{solution.spec.binding}': 'cpp' has the binding 'c' only", "")
+    binding = _BINDINGS[solution.spec.binding or "c"].binding()
     compiler = shutil.which("g++") or shutil.which("c++")
     if compiler is None:
         raise BuildError("no C++ compiler found; install g++", "")
     texts = source_texts(solution)
+    command = (
+        compiler,
+        *_flags(solution),
+        *binding.compiler_flags(),
+        *compilable(texts, _SUFFIXES),
+        *_link_flags(solution),
+        *binding.link_flags(),
+    )
     return make_artifact(
         solution,
         texts,
-        _compile.Compilation(
-            (compiler, *_flags(solution), *compilable(texts, _SUFFIXES), *_link_flags(solution)),
-            texts,
-            timeout_s=120,
-        ),
-        toolchain=_compile.version(compiler) + _compile.cpu_features(),
+        _compile.Compilation(command, texts, toolchain=binding.toolchain(), timeout_s=300),
+        kind=binding.kind,
+        toolchain="\n".join((_compile.version(compiler), _compile.cpu_features(), binding.version)),
     )
 
 
@@ -65,6 +73,7 @@ def make_artifact(
     texts: dict[str, str],
     compilation: _compile.Compilation,
     *,
+    kind: Kind,
     toolchain: str,
 ) -> Artifact:
     """Compile, unless the cache has it."""
@@ -72,6 +81,7 @@ def make_artifact(
     name = _cache.digest(
         {
             "language": "native",
+            "kind": kind,
             "sources": texts,
             "command": compilation.command,
             "toolchain": toolchain,
@@ -82,7 +92,7 @@ def make_artifact(
         folder=str(folder),
         entry_file=_compile.OUTPUT_NAME,
         entry_function=function,
-        kind="c",
-        destination_passing=True,
+        kind=kind,
+        destination_passing=kind == "c" or solution.spec.destination_passing_style,
         digest=name,
     )

@@ -1,4 +1,4 @@
-"""CUDA C++ built by nvcc, with the plain C entry; CUTLASS, cuDNN and cuBLAS solutions go the same way."""
+"""CUDA C++ built by nvcc; CUTLASS, cuDNN and cuBLAS solutions go the same way with more to include and link."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import shutil
 from pathlib import Path
 
 from solbench.errors import BuildError
-from solbench.jail.builders import _compile
+from solbench.jail.builders import _compile, binding_c, binding_torch, binding_tvm_ffi
+from solbench.jail.builders._binding import Binding, join
 from solbench.jail.builders._contract import source_texts
 from solbench.jail.builders._flags import checked
 from solbench.jail.builders.cpp import compilable, make_artifact
@@ -27,33 +28,48 @@ _NAMES_ARCHITECTURE = (
 )
 
 
-def build(solution: Solution, device: str) -> Artifact:
-    """One shared object of all the solution's CUDA and C++ files."""
-    if solution.spec.binding != "c":
-        raise BuildError(
-            f"binding '{solution.spec.binding or 'torch'}' is not built here; declare "
-            '"binding": "c" and export int run(inputs, outputs, scalars, stream)',
-            "",
-        )
-    compiler = _find_nvcc()
+_BINDINGS = {"c": binding_c, "tvm_ffi": binding_tvm_ffi, "torch": binding_torch}
+_NOTHING = Binding("c")
+
+
+def build(solution: Solution, device: str, *, needs: Binding = _NOTHING) -> Artifact:
+    """One shared object of all the solution's CUDA and C++ files.
+
+    The public form's default binding is ``torch``. ``needs``: what the language adds to include and link.
+    """
+    binding = join(_BINDINGS[solution.spec.binding or "torch"].binding(), needs)
+    compiler = find_nvcc()
     texts = source_texts(solution)
     command = (
         compiler,
         *_flags(solution, device),
+        *binding.compiler_flags(),
+        *_standard(solution, binding),
         *("-shared", "-Xcompiler", "-fPIC", "-I.", "-I", "{include}", "-o", "{output}"),
         *compilable(texts, _SUFFIXES),
         *_link_flags(solution, compiler),
+        *binding.link_flags(),
     )
     toolkit = str(Path(compiler).parents[1])
     return make_artifact(
         solution,
         texts,
-        _compile.Compilation(command, texts, toolchain=(toolkit,)),
-        toolchain=_compile.version(compiler),
+        _compile.Compilation(command, texts, toolchain=(toolkit, *binding.toolchain())),
+        kind=binding.kind,
+        toolchain=f"{_compile.version(compiler)}\n{binding.version}",
     )
 
 
-def _find_nvcc() -> str:
+def _standard(solution: Solution, binding: Binding) -> tuple[str, ...]:
+    """The headers of torch, TVM FFI and CUTLASS need C++17; a solution's own choice counts."""
+    options = solution.spec.compile_options
+    named = (*options.cflags, *options.cuda_cflags) if options else ()
+    if not binding.includes or any(flag.lstrip("-").startswith("std=") for flag in named):
+        return ()
+    return ("-std=c++17",)
+
+
+def find_nvcc() -> str:
     """The real program: wrappers on the search path may lie where a toolkit does not."""
     named = os.environ.get("CUDA_HOME") or os.environ.get("CUDA_PATH") or "/usr/local/cuda"
     inside = Path(named, "bin", "nvcc")

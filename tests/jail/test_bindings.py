@@ -1,0 +1,166 @@
+"""Ways into compiled code beside the plain C entry, and languages that are packages."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+import torch
+from tests.jail.conftest import Spawn, layout_of
+from tests.jail.test_builders import cache, needs_cpp, needs_nvcc, solution  # noqa: F401
+
+from solbench.errors import BuildError
+from solbench.jail import Artifact, Command, Status, build
+from solbench.jail.builders import _packages
+from solbench.spec import load_solution
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+LAYOUT = layout_of([("x", (3, 5), "float32")], [("y", (3, 5), "float32")], slots=2)
+TVM_FFI = """
+#include <tvm/ffi/container/tensor.h>
+#include <tvm/ffi/function.h>
+void twice(tvm::ffi::TensorView x, tvm::ffi::TensorView y) {
+  TVM_FFI_ICHECK(x.size(0) == 3 && x.size(1) == 5) << "another shape";
+  for (int i = 0; i < 15; ++i) static_cast<float*>(y.data_ptr())[i] = 2 * static_cast<float*>(x.data_ptr())[i];
+}
+TVM_FFI_DLL_EXPORT_TYPED_FUNC(run, twice);
+"""
+TORCH = """
+#include <torch/extension.h>
+void twice(const torch::Tensor& x, torch::Tensor y) { at::mul_out(y, x, x.new_full({}, 2)); }
+PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("run", &twice); }
+"""
+NUMBA = """
+from numba import njit
+
+@njit
+def twice(x, y):
+    for row in range(x.shape[0]):
+        for column in range(x.shape[1]):
+            y[row, column] = 2 * x[row, column]
+
+def run(x, y):
+    twice(x.numpy(), y.numpy())
+"""
+needs_tvm_ffi = pytest.mark.skipif(
+    importlib.util.find_spec("tvm_ffi") is None, reason="no apache-tvm-ffi"
+)
+needs_numba = pytest.mark.skipif(importlib.util.find_spec("numba") is None, reason="no numba")
+needs_cutlass = pytest.mark.skipif(
+    importlib.util.find_spec("cutlass_library") is None, reason="no nvidia-cutlass"
+)
+slow = pytest.mark.skipif(
+    not os.environ.get("SOLBENCH_SLOW"), reason="half a minute: SOLBENCH_SLOW=1"
+)
+
+
+def doubles(spawn: Spawn, artifact: Artifact) -> None:
+    """Prepared, sealed, and right on both slots."""
+    jailed = spawn(layout=LAYOUT, artifact=artifact)
+    assert jailed.seal().ok, jailed.worker.log_tail()
+    for slot in (0, 1):
+        jailed.input("x", slot).fill_(slot + 1.25)
+        assert jailed.run(slot=slot).ok, jailed.worker.log_tail()
+        assert torch.equal(jailed.output("y", slot), torch.full((3, 5), 2 * (slot + 1.25)))
+
+
+@needs_cpp
+@needs_tvm_ffi
+def test_a_function_of_tvm_ffi_is_built_and_called(spawn: Spawn) -> None:
+    doubles(
+        spawn, build(solution("cpp", {"k.cpp": TVM_FFI}, "k.cpp::run", binding="tvm_ffi"), "cpu")
+    )
+
+
+@needs_cpp
+@needs_tvm_ffi
+def test_what_goes_wrong_in_tvm_ffi_code_is_said(spawn: Spawn) -> None:
+    failing = TVM_FFI.replace("x.size(0) == 3", "x.size(0) == 4")
+    artifact = build(solution("cpp", {"k.cpp": failing}, "k.cpp::run", binding="tvm_ffi"), "cpu")
+    jailed = spawn(layout=LAYOUT, artifact=artifact)
+    assert jailed.prepare().status == Status.CALL_RAISED
+    assert "another shape" in jailed.worker.log_tail()
+    unnamed = TVM_FFI.replace("(run,", "(walk,")
+    artifact = build(solution("cpp", {"k.cpp": unnamed}, "k.cpp::run", binding="tvm_ffi"), "cpu")
+    jailed = spawn(layout=LAYOUT, artifact=artifact)
+    assert jailed.do(Command.LOAD).status == Status.ENTRY_MISSING
+    assert "exports no function 'run'" in jailed.worker.log_tail()
+
+
+@slow
+@needs_cpp
+@pytest.mark.timeout(300)
+def test_a_torch_extension_is_built_and_called(spawn: Spawn) -> None:
+    flags = {"cflags": ["-O0"]}
+    source = solution("cpp", {"k.cpp": TORCH}, "k.cpp::run", binding="torch", compile_options=flags)
+    doubles(spawn, build(source, "cpu"))
+
+
+@needs_numba
+@pytest.mark.timeout(300)
+def test_numba_compiles_in_prepare_and_runs_sealed(spawn: Spawn) -> None:
+    doubles(spawn, build(solution("numba", {"k.py": NUMBA}, "k.py::run"), "cpu"))
+
+
+@slow
+@needs_nvcc
+@needs_tvm_ffi
+@needs_cutlass
+@pytest.mark.timeout(400)
+@pytest.mark.parametrize("name", ["swiglu/solution_cuda_tvm_ffi", "linear_fp16/solution_cutlass"])
+def test_gpu_examples_build(name: str) -> None:
+    artifact = build(load_solution(EXAMPLES / f"{name}.json"), "cuda:0")
+    assert Path(artifact.folder, artifact.entry_file).is_file()
+
+
+@pytest.mark.parametrize(
+    ("language", "command"),
+    [
+        ("cute_dsl", "pip install nvidia-cutlass-dsl"),
+        ("cutile", "pip install cuda-tile"),
+        ("cudnn_frontend", "pip install nvidia-cudnn-frontend"),
+        ("numba", "pip install numba"),
+    ],
+)
+def test_a_missing_package_is_named_with_its_command(
+    language: str, command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_packages.importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(BuildError, match=command):
+        build(solution(language, {"k.py": "def run(x, y): pass"}, "k.py::run"), "cuda:0")
+
+
+@pytest.mark.parametrize("language", ["cute_dsl", "cutile", "cudnn_frontend"])
+def test_a_language_for_gpus_says_so_on_a_cpu(language: str) -> None:
+    with pytest.raises(BuildError, match="needs an NVIDIA GPU"):
+        build(solution(language, {"k.py": "def run(x, y): pass"}, "k.py::run"), "cpu")
+
+
+@needs_nvcc
+def test_missing_headers_are_named_with_the_variable(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_packages.importlib.util, "find_spec", lambda name: None)
+    for language, wanted in (("cutlass", "pip install nvidia-cutlass"), ("cudnn", "CUDNN_PATH")):
+        with pytest.raises(BuildError, match=wanted):
+            build(solution(language, {"k.cu": ""}, "k.cu::run", binding="c"), "cuda:0")
+
+
+@needs_nvcc
+@pytest.mark.timeout(300)
+def test_headers_are_found_where_the_environment_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "include" / "cutlass").mkdir(parents=True)
+    (tmp_path / "include" / "cutlass" / "cutlass.h").write_text("#define ANSWER 42\n")
+    monkeypatch.setenv("CUTLASS_PATH", str(tmp_path))
+    text = """
+#include <cutlass/cutlass.h>
+extern "C" int run(const void*, const void*, const double*, void*) { return ANSWER; }
+"""
+    artifact = build(solution("cutlass", {"k.cu": text}, "k.cu::run", binding="c"), "cuda:0")
+    assert Path(artifact.folder, artifact.entry_file).is_file()
+    assert shutil.which("g++") is None or artifact.kind == "c"
