@@ -37,6 +37,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=200.0, help="start nothing after this")
     parser.add_argument("--only", nargs="*", default=("kernels", "reward"))
+    parser.add_argument("--examples", nargs="*", help="names under examples/; default: all")
     options = parser.parse_args()
     sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
     import torch
@@ -57,7 +58,7 @@ def main() -> None:
         if "kernels" in options.only:
             numbers |= kernel_figures(judge)
         if "reward" in options.only:
-            numbers |= reward_figures(judge, began + options.seconds)
+            numbers |= reward_figures(judge, began + options.seconds, options.examples)
     record("judge-figures", numbers)
 
 
@@ -176,11 +177,13 @@ def _against_profiler(rows: list[dict[str, Any]], key: str, name: str) -> dict[s
     return {f"{name}_kernels": len(others), f"{name}_agree": sum(agree)}
 
 
-def reward_figures(judge: Any, deadline: float) -> dict[str, Any]:
+def reward_figures(judge: Any, deadline: float, examples: list[str] | None) -> dict[str, Any]:
+    """Sixteen workloads of each example, twice; the second time counts."""
     import solbench
 
     rows = []
-    for folder in sorted(path.parent for path in (ROOT / "examples").glob("*/definition.json")):
+    found = sorted(path.parent for path in (ROOT / "examples").glob("*/definition.json"))
+    for folder in [each for each in found if not examples or each.name in examples]:
         problem = _sixteen(solbench.load_problem(folder, workload_file="workload_gpu.jsonl"))
         solution = solbench.load_solution(folder / "solution_fast.json")
         if perf_counter() > deadline:
