@@ -234,6 +234,25 @@ def test_products_that_reach_an_output_and_are_not_zero_are_counted() -> None:
     assert none is None
 
 
+def test_products_of_eight_bit_floats_count_whole() -> None:
+    def run(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+        return a.to(torch.float32) @ b.to(torch.float32)
+
+    a, b = (torch.rand(4, 4).add(1).to(torch.float8_e4m3fn) for _ in range(2))
+    count, none = counted(run, a, b)
+    assert (count.macs, count.read_bytes) == (64, 32)
+    assert none is None
+
+
+def test_sizes_that_an_axis_does_not_allow_are_passed_over() -> None:
+    problem = layers()
+    record = json.loads(problem.definition.model_dump_json(exclude_none=True))
+    record["axes"]["blocks"] = {"type": "expr", "expression": "n // 16"}
+    definition = Definition.model_validate_json(json.dumps(record))
+    split = make_problem(definition, problem.workloads)
+    assert challenge(split, split.workloads[0], "h200").verdict == "agrees"
+
+
 def test_what_gradients_cannot_see_counts_whole() -> None:
     count, none = counted(lambda x: x.argmax(), torch.randn(8))
     assert count.whole == ("aten.argmax.default",)

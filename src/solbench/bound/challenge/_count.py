@@ -204,15 +204,17 @@ def _unite(draw: _Draw, reached: dict[int, torch.Tensor], used: list[torch.Tenso
         if o.requires_grad
     )
     wanted = [*leaves.values(), *(p for p in draw.products if p.requires_grad)]
-    if not isinstance(total, torch.Tensor) or not wanted:
-        return
-    gradients = torch.autograd.grad(total, wanted, allow_unused=True)
+    gradients: Sequence[torch.Tensor | None] = [None] * len(wanted)
+    if isinstance(total, torch.Tensor) and wanted:
+        gradients = torch.autograd.grad(total, wanted, allow_unused=True)
     by_id = {id(t): g for t, g in zip(wanted, gradients, strict=True)}
     for value, tensor in leaves.items():
         own = _nonzero(by_id[id(tensor)], tensor)
         reached[value] = reached[value] | own if value in reached else own
     for index, product in enumerate(draw.products):
-        done = _nonzero(by_id.get(id(product)), product) & (product.detach() != 0)
+        done = product.detach() != 0
+        if product.requires_grad:  # not so for products of eight-bit floats: all of them count
+            done &= _nonzero(by_id.get(id(product)), product)
         if index < len(used):
             used[index] = used[index] | done
         else:

@@ -45,7 +45,10 @@ class Shrinker:
             finding = smaller_one
 
     def _try(self, case: Case) -> Finding | None:
-        key = (case.definition.reference, str(sorted(case.sizes().items())))
+        try:
+            key = (case.definition.reference, str(sorted(case.sizes().items())))
+        except SolBenchError:
+            return None  # sizes that an axis computed from them does not allow
         if self.tried >= self.attempts or key in self.seen:
             return None
         self.seen.add(key)
