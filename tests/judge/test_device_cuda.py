@@ -352,6 +352,12 @@ class TestOutputs:
         assert "128 of 128" in device.ran_while_held(worker)
         assert "before the release" not in device.ran_while_held(worker)
 
+    def test_written_while_the_caches_are_flushed(self, device, arena, events) -> None:
+        device._enqueue_flush = lambda: arena.blocks[1].fill_(7)
+        worker = QueueWorker(events)
+        released(device, arena, worker)
+        assert "before the release" in device.ran_while_held(worker)
+
     def test_changed_after_the_worker_had_said_it_was_done(self, device, arena, events) -> None:
         worker = QueueWorker(events)
         worker.at_finish = lambda: arena.blocks[1].fill_(1)

@@ -228,9 +228,9 @@ class CudaDevice:
         self._forget_persisting_lines()
         self._watch.start()
         arena.deliver(run.slots)
-        before = arena.sample(positions)
         if not self.hot:
             self._enqueue_flush()
+        before = arena.sample(positions)
         self._watch.stop()
         self._watched = self._watch.wait()
         return self._watched, before
