@@ -136,11 +136,11 @@ class _Bench:
         return sorted(places, key=lambda p: -p.flops)
 
     def _positions(self, row: NodeCost) -> tuple[int, ...]:
-        """Calls of the small graph that are the same operation on the same line."""
-        nodes = self._ready().graph.nodes
-        return tuple(
-            p for p, n in enumerate(nodes) if n.op == row.op and n.location == row.location
-        )
+        """Calls of the small graph on the same line: of the same operation, else all products."""
+        trials = self._ready()
+        line = [p for p, n in enumerate(trials.graph.nodes) if n.location == row.location]
+        same = tuple(p for p in line if trials.graph.nodes[p].op == row.op)
+        return same or tuple(p for p in line if trials.sites(p))
 
     def _tried(
         self, places: Sequence[Place], faster: Faster
@@ -180,7 +180,7 @@ class _Bench:
 
 def _refuse_unseen(place: Place, trials: Trials) -> None:
     """Every product must be one that can be rounded: an untouched one would seem to pass."""
-    if not place.positions or any(trials.site(p) is None for p in place.positions):
+    if not place.positions or not all(trials.sites(p) for p in place.positions):
         raise CannotTry(
             f"the product of {place.location or place.key} cannot be rounded from outside"
         )

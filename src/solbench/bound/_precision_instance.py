@@ -18,6 +18,8 @@ LARGEST_ELEMENTS = 1 << 19
 """Of all inputs and outputs together: 4 MiB in float64."""
 LEAST_SIZE = 16
 """No axis but a batch (the first of three dimensions or more) is made smaller than this."""
+LEAST_CONSTANT = 2
+"""Heads and the like go down to this in the end."""
 LONG_SIZE = 128
 """Sequences, rows and columns go down to this first."""
 _UUID = "precision-test"
@@ -80,6 +82,8 @@ def _smaller(problem: Problem, sizes: dict[str, int]) -> dict[str, int] | None:
         ([name for name in constant if name in shown], LEAST_SIZE),
         (variable, LEAST_SIZE),
         (constant, LEAST_SIZE),
+        (constant, LEAST_CONSTANT),
+        (variable, LEAST_CONSTANT),
     )
     for names, least in stages:
         for name in names:
@@ -112,12 +116,53 @@ def _capped(
     size = sizes[name]
     if isinstance(problem.definition.axes[name], VarAxis):
         smaller = 1 << (size - 1).bit_length() - 1 if size > 1 else 1
+        changed = {**sizes, name: smaller}
     else:
-        smaller = size // 2 if size % 2 == 0 else size
+        constants = {
+            n: s for n, s in sizes.items() if isinstance(problem.definition.axes[n], ConstAxis)
+        }
+        smaller = size // 2 if size % 2 == 0 and not _products(name, constants) else size
+        changed = {**sizes, name: smaller}
+        for other in constants:
+            if name in _products(other, constants):
+                changed[other] = sizes[other] // 2
+        if not _still_divided(constants, changed):
+            return None
     if not least <= smaller < size:
         return None
-    changed = {**sizes, name: smaller}
     return changed if _lawful(problem, changed) else None
+
+
+def _products(name: str, constants: dict[str, int]) -> set[str]:
+    """Constants of which this one is a product, as a width is of heads and their size: it follows them."""
+    size = constants[name]
+    if size <= LONG_SIZE:
+        return set()  # small numbers are products by chance
+    others = [n for n in constants if n != name and 1 < constants[n] < size]
+    pairs = ((a, b) for a in others for b in others if a < b)
+    return {n for a, b in pairs if constants[a] * constants[b] == size for n in (a, b)}
+
+
+def _still_divided(before: dict[str, int], after: dict[str, int]) -> bool:
+    """What a small constant (heads, groups) divides, it must still divide, and into parts that are not tiny:
+    a sum over one element says nothing about precision."""
+    factors = [_products(name, before) for name in before]
+    pairs = (
+        (whole, part)
+        for part, size in before.items()
+        for whole in before
+        if 1 < size <= LONG_SIZE and before[whole] > size and before[whole] % size == 0
+        if not any({whole, part} <= both for both in factors)  # heads and their size: chance
+    )
+    return all(
+        after[whole] % after[part] == 0
+        and (
+            before[whole] <= LONG_SIZE  # heads in groups
+            or part in _products(whole, before)  # the rest is an axis itself
+            or after[whole] // after[part] >= min(before[whole] // before[part], LEAST_SIZE)
+        )
+        for whole, part in pairs
+    )
 
 
 def _lawful(problem: Problem, sizes: dict[str, int]) -> bool:

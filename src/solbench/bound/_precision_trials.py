@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from math import isfinite, log2
@@ -25,6 +25,8 @@ CLEARLY_OFF = 1.5
 LARGEST_REPLAY = 1 << 22
 """Elements of all values of an instance together: a replay then takes some hundredths of a second."""
 MOST_FLOPS = 1 << 28
+_DEEPEST_SUM = 3
+"""Calls between a sum of products and the products."""
 MOST_FAILURES = 3
 
 Tensors = dict[str, torch.Tensor]
@@ -58,17 +60,28 @@ class Trials:
     """Outputs that are judged."""
     _draws: dict[int, Draw] = field(default_factory=dict)
     _sites: dict[int, Site] = field(default_factory=dict)
+    _makers: dict[int, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        makers = makers_of(self.graph)
+        self._makers = makers_of(self.graph)
         for position in range(len(self.graph.nodes)):
-            found = site_of(self.graph, position, makers)
+            found = site_of(self.graph, position, self._makers)
             if found is not None:
                 self._sites[position] = found
 
-    def site(self, position: int) -> Site | None:
-        """The product of a call, if its operands can be rounded."""
-        return self._sites.get(position)
+    def sites(self, position: int) -> tuple[Site, ...]:
+        """The products of a call: its own, else those that it sums up; none if they cannot be rounded."""
+        if position in self._sites:
+            return (self._sites[position],)
+        return tuple(self._summed(position, _DEEPEST_SUM))
+
+    def _summed(self, position: int, depth: int) -> Iterator[Site]:
+        for value in self.graph.nodes[position].refs() if depth else ():
+            made = self._makers.get(value)
+            if made in self._sites:
+                yield self._sites[made]
+            elif made is not None:
+                yield from self._summed(made, depth - 1)
 
     def run(self, kinds: Kinds, label: str) -> Trial:
         """Round and judge. A kind that passes on any draw counts: when judged it may be drawn."""
@@ -87,9 +100,9 @@ class Trials:
             node = self.graph.nodes[site.position]
             result[site.position] = dict.fromkeys(node.refs(), _widened)
         for position, kind in kinds.items():
-            site = self._sites[position]
-            changes = {value: partial(_rounded, kind, dims) for value, dims in site.operands}
-            result[site.position].update(changes)
+            for site in self.sites(position):
+                changes = {value: partial(_rounded, kind, dims) for value, dims in site.operands}
+                result[site.position].update(changes)
         return result
 
     def _excess(self, seed: int, changed: dict[int, dict[int, Change]]) -> float:
