@@ -4,7 +4,7 @@ Every layer has 256 channels a token that were looked up for it alone; GELU of a
 weighs them.
 """
 
-from solbench.suite import Model, Problem, activation, draw, rows, var, weight
+from solbench.suite import EVERY_KIND, Model, Problem, activation, draw, rows, var, weight
 
 PROBLEM = Problem(
     name="mlp_block_layer_input_fp32_h2048_p256",
@@ -24,7 +24,7 @@ PROBLEM = Problem(
     ),
     axes={"num_tokens": var, "hidden": 2048, "narrow": 256},
     inputs={
-        "x": activation("float32[num_tokens, hidden]", draw.residual_stream()),
+        "x": activation("float32[num_tokens, hidden]", draw.residual_stream(), EVERY_KIND),
         "layer_input": activation("float32[num_tokens, narrow]", draw.normal()),
         "gate_weight": weight("float32[narrow, hidden]", draw.weight_matrix()),
         "projection": weight("float32[hidden, narrow]", draw.weight_matrix()),

@@ -4,7 +4,7 @@ Tokens are laid into one buffer an expert. A dropped token keeps its residual on
 of their one expert times what it makes of the normalised token.
 """
 
-from solbench.suite import Model, Problem, activation, draw, rows, scalar, var, weight
+from solbench.suite import EVERY_KIND, Model, Problem, activation, draw, rows, scalar, var, weight
 
 PROBLEM = Problem(
     name="moe_layer_capacity_fp32_h768_e8",
@@ -20,7 +20,7 @@ PROBLEM = Problem(
         "batch": var, "seq_len": var, "hidden": 768, "inner": 2048, "experts": 8, "capacity": 64,
     },
     inputs={
-        "x": activation("float32[batch, seq_len, hidden]", draw.normal(std=1.5)),
+        "x": activation("float32[batch, seq_len, hidden]", draw.normal(std=1.5), EVERY_KIND),
         "scores": activation("float32[batch, seq_len, experts]", draw.router_logits()),
         "gain": weight("float32[hidden]", draw.norm_weight()),
         "up": weight("float32[experts, inner, hidden]", draw.weight_matrix()),

@@ -4,7 +4,7 @@ Gate and up rows of a product alternate. The gate is cut at 7 from above, the up
 sigmoid is steepened by 1.702. Routing weights are a softmax over the chosen scores alone.
 """
 
-from solbench.suite import Model, Problem, activation, draw, rows, scalar, var, weight
+from solbench.suite import EVERY_KIND, Model, Problem, activation, draw, rows, scalar, var, weight
 
 PROBLEM = Problem(
     name="moe_layer_clamped_bf16_h2880_e32_k4",
@@ -21,7 +21,7 @@ PROBLEM = Problem(
         "num_tokens": var, "hidden": 2880, "inner": 2880, "two_inner": "2 * inner", "experts": 32, "top_k": 4,
     },
     inputs={
-        "x": activation("bfloat16[num_tokens, hidden]", draw.normal(std=2.5)),
+        "x": activation("bfloat16[num_tokens, hidden]", draw.normal(std=2.5), EVERY_KIND),
         "scores": activation("float32[num_tokens, experts]", draw.router_logits()),
         "gate_up": weight("bfloat16[experts, two_inner, hidden]", draw.weight_matrix()),
         "gate_up_bias": weight("bfloat16[experts, two_inner]", draw.normal(std=0.5)),

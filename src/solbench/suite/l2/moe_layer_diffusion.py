@@ -4,7 +4,7 @@ LayerNorm without parameters, shifted and scaled by the time step; two of four e
 a gate of the time step; residual.
 """
 
-from solbench.suite import Model, Problem, activation, draw, rows, scalar, var, weight
+from solbench.suite import EVERY_KIND, Model, Problem, activation, draw, rows, scalar, var, weight
 
 PROBLEM = Problem(
     name="moe_layer_diffusion_fp32_h2560_e4_k2",
@@ -23,7 +23,7 @@ PROBLEM = Problem(
         "top_k": 2, "two_inner": "2 * inner", "two_shared": "2 * shared_inner",
     },
     inputs={
-        "x": activation("float32[batch, tokens, hidden]", draw.normal()),
+        "x": activation("float32[batch, tokens, hidden]", draw.normal(), EVERY_KIND),
         "scores": activation("float32[batch, tokens, experts]", draw.router_logits(skew=0.3)),
         "shift": activation("float32[batch, 1, hidden]", draw.normal(std=0.3)),
         "scale": activation("float32[batch, 1, hidden]", draw.normal(std=0.3)),

@@ -3,7 +3,7 @@
 Two experts of sixteen see a token. Their softmax probabilities are used as they are and sum to less than one.
 """
 
-from solbench.suite import Model, Problem, activation, draw, rows, scalar, var, weight
+from solbench.suite import EVERY_KIND, Model, Problem, activation, draw, rows, scalar, var, weight
 
 PROBLEM = Problem(
     name="moe_layer_dropless_bf16_h4096_e16_k2",
@@ -19,7 +19,7 @@ PROBLEM = Problem(
         "num_tokens": var, "hidden": 4096, "inner": 14336, "two_inner": "2 * inner", "experts": 16, "top_k": 2,
     },
     inputs={
-        "x": activation("bfloat16[num_tokens, hidden]", draw.normal()),
+        "x": activation("bfloat16[num_tokens, hidden]", draw.normal(), EVERY_KIND),
         "scores": activation("float32[num_tokens, experts]", draw.router_logits(skew=0.5)),
         "gate_up": weight("bfloat16[experts, two_inner, hidden]", draw.weight_matrix()),
         "down": weight("bfloat16[experts, hidden, inner]", draw.weight_matrix()),

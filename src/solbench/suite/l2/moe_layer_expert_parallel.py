@@ -4,7 +4,7 @@ Routing is global: the rank sees the scores of all experts, and the weights are 
 ones, wherever they live. The partial sums of all ranks are added later.
 """
 
-from solbench.suite import Model, Problem, activation, draw, rows, scalar, var, weight
+from solbench.suite import EVERY_KIND, Model, Problem, activation, draw, rows, scalar, var, weight
 
 PROBLEM = Problem(
     name="moe_layer_expert_parallel_fp32_h4096_e128_r16",
@@ -22,7 +22,7 @@ PROBLEM = Problem(
         "experts": 128, "local": 16, "first": 48, "top_k": 8,
     },
     inputs={
-        "x": activation("float32[num_tokens, hidden]", draw.normal()),
+        "x": activation("float32[num_tokens, hidden]", draw.normal(), EVERY_KIND),
         "scores": activation("float32[num_tokens, experts]", draw.router_logits()),
         "gate_up": weight("float32[local, two_inner, hidden]", draw.weight_matrix()),
         "down": weight("float32[local, hidden, inner]", draw.weight_matrix()),

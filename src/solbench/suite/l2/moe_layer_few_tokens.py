@@ -5,7 +5,7 @@ matrices are gathered. The router has spoken: choices and weights come in. A sig
 shared expert.
 """
 
-from solbench.suite import Model, Problem, activation, draw, rows, var, weight
+from solbench.suite import EVERY_KIND, Model, Problem, activation, draw, rows, var, weight
 
 ROUTING = draw.routing(tokens="num_tokens", experts="experts", top_k="top_k")
 PROBLEM = Problem(
@@ -23,7 +23,7 @@ PROBLEM = Problem(
         "num_tokens": var, "hidden": 2048, "inner": 512, "two_inner": "2 * inner", "experts": 512, "top_k": 10,
     },
     inputs={
-        "x": activation("bfloat16[num_tokens, hidden]", draw.normal()),
+        "x": activation("bfloat16[num_tokens, hidden]", draw.normal(), EVERY_KIND),
         "indices": activation("int32[num_tokens, top_k]", ROUTING["indices"]),
         "shares": activation("float32[num_tokens, top_k]", ROUTING["weights"]),
         "gate_up": weight("bfloat16[experts, two_inner, hidden]", draw.weight_matrix()),

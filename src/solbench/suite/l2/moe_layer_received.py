@@ -4,7 +4,7 @@ Each expert works on its ragged group of rows; then every token takes its eight 
 adds them up by its routing weights.
 """
 
-from solbench.suite import Model, Problem, activation, draw, rows, var, weight
+from solbench.suite import EVERY_KIND, Model, Problem, activation, draw, rows, var, weight
 
 GROUPS = draw.ragged_lengths(sequences="experts", total="copies", least=0, spread=0.7)
 ROUTING = draw.routing(tokens="num_tokens", experts="experts", top_k="top_k")
@@ -25,7 +25,7 @@ PROBLEM = Problem(
         "copies": "num_tokens * top_k",
     },
     inputs={
-        "sent": activation("float32[copies, hidden]", draw.normal()),
+        "sent": activation("float32[copies, hidden]", draw.normal(), EVERY_KIND),
         "lengths": activation("int32[experts]", GROUPS["lengths"]),
         "places": activation("int32[copies]", PLACES["indices"]),
         "shares": activation("float32[num_tokens, top_k]", ROUTING["weights"]),

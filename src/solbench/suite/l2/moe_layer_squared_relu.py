@@ -4,7 +4,7 @@ The router scores with sigmoids. A learnt bias helps to choose and does not ente
 normalised and multiplied by 2.5.
 """
 
-from solbench.suite import Model, Problem, activation, draw, rows, scalar, var, weight
+from solbench.suite import EVERY_KIND, Model, Problem, activation, draw, rows, scalar, var, weight
 
 PROBLEM = Problem(
     name="moe_layer_squared_relu_bf16_h2688_e128_k6",
@@ -21,7 +21,7 @@ PROBLEM = Problem(
         "num_tokens": var, "hidden": 2688, "inner": 1856, "shared_inner": 3712, "experts": 128, "top_k": 6,
     },
     inputs={
-        "x": activation("bfloat16[num_tokens, hidden]", draw.normal()),
+        "x": activation("bfloat16[num_tokens, hidden]", draw.normal(), EVERY_KIND),
         "scores": activation("float32[num_tokens, experts]", draw.router_logits()),
         "correction": weight("float32[experts]", draw.correction_bias()),
         "up": weight("bfloat16[experts, inner, hidden]", draw.weight_matrix()),

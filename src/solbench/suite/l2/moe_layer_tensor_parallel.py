@@ -4,7 +4,7 @@ All tokens and scores are on every rank; its result is a partial sum over inner 
 a bias that only chooses; weights normalised to one.
 """
 
-from solbench.suite import Model, Problem, activation, draw, rows, scalar, var, weight
+from solbench.suite import EVERY_KIND, Model, Problem, activation, draw, rows, scalar, var, weight
 
 PROBLEM = Problem(
     name="moe_layer_tensor_parallel_fp32_h3072_e256_i192",
@@ -21,7 +21,7 @@ PROBLEM = Problem(
         "num_tokens": var, "hidden": 3072, "inner": 192, "two_inner": "2 * inner", "experts": 256, "top_k": 8,
     },
     inputs={
-        "x": activation("float32[num_tokens, hidden]", draw.normal()),
+        "x": activation("float32[num_tokens, hidden]", draw.normal(), EVERY_KIND),
         "scores": activation("float32[num_tokens, experts]", draw.router_logits()),
         "correction": weight("float32[experts]", draw.correction_bias()),
         "gate_up": weight("float32[experts, two_inner, hidden]", draw.weight_matrix()),

@@ -3,7 +3,7 @@
 The sigmoid of the best score scales the token before the expert sees it, not the expert's result.
 """
 
-from solbench.suite import Model, Problem, activation, draw, rows, var, weight
+from solbench.suite import EVERY_KIND, Model, Problem, activation, draw, rows, var, weight
 
 PROBLEM = Problem(
     name="moe_layer_top_one_bf16_h5120_e16",
@@ -19,7 +19,7 @@ PROBLEM = Problem(
     ),
     axes={"num_tokens": var, "hidden": 5120, "inner": 8192, "two_inner": "2 * inner", "experts": 16},
     inputs={
-        "x": activation("bfloat16[num_tokens, hidden]", draw.normal()),
+        "x": activation("bfloat16[num_tokens, hidden]", draw.normal(), EVERY_KIND),
         "scores": activation("float32[num_tokens, experts]", draw.router_logits()),
         "gate_up": weight("bfloat16[experts, hidden, two_inner]", draw.weight_matrix(fan_in="hidden")),
         "down": weight("bfloat16[experts, inner, hidden]", draw.weight_matrix(fan_in="inner")),

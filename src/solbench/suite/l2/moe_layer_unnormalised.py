@@ -3,7 +3,7 @@
 RMSNorm before the experts, residual after them; the router's scores come in.
 """
 
-from solbench.suite import Model, Problem, activation, draw, rows, scalar, var, weight
+from solbench.suite import EVERY_KIND, Model, Problem, activation, draw, rows, scalar, var, weight
 
 PROBLEM = Problem(
     name="moe_layer_unnormalised_fp32_h2048_e64_k8",
@@ -20,7 +20,7 @@ PROBLEM = Problem(
         "num_tokens": var, "hidden": 2048, "inner": 1024, "two_inner": "2 * inner", "experts": 64, "top_k": 8,
     },
     inputs={
-        "x": activation("float32[num_tokens, hidden]", draw.residual_stream()),
+        "x": activation("float32[num_tokens, hidden]", draw.residual_stream(), EVERY_KIND),
         "scores": activation("float32[num_tokens, experts]", draw.router_logits()),
         "gain": weight("float32[hidden]", draw.norm_weight()),
         "gate_up": weight("float32[experts, two_inner, hidden]", draw.weight_matrix()),
