@@ -1,8 +1,7 @@
 """Windowed attention block of an image encoder with decomposed relative positions, in float32.
 
-The image is padded and cut into windows of 14 × 14 tokens. The bias of a pair of tokens is the query's
-product with a learnt vector for their distance in rows, plus one for their distance in columns. Padding is
-cut off again.
+The image, padded to whole windows, is cut into windows of 14 × 14 tokens. The bias of a pair of tokens is the
+query's product with a learnt vector for their distance in rows, plus one for their distance in columns.
 """
 
 from solbench.suite import Model, Problem, activation, draw, rows, scalar, var, weight
@@ -22,6 +21,7 @@ PROBLEM = Problem(
         "images": var, "height": var, "width": var, "window": 14, "heads": 16, "head_dim": 80,
         "hidden": "heads * head_dim", "three": "3 * hidden", "distances": "2 * window - 1",
     },
+    constraints=("height % window == 0", "width % window == 0"),
     inputs={
         "x": activation("float32[images, height, width, hidden]", draw.normal()),
         "gain": weight("float32[hidden]", draw.norm_weight()),
@@ -37,11 +37,11 @@ PROBLEM = Problem(
     outputs={"y": "float32[images, height, width, hidden]"},
     workloads=rows(
         "images height width",
-        (1, 14, 14), (1, 28, 28), (1, 32, 32), (1, 40, 64), (1, 48, 64), (1, 64, 64), (1, 56, 56), (2, 32, 32),
-        (2, 37, 51), (2, 64, 64), (3, 64, 64), (4, 28, 28), (4, 64, 64), (8, 32, 32), (8, 64, 64), (16, 64, 64),
+        (1, 14, 14), (1, 28, 28), (1, 42, 42), (1, 56, 42), (1, 56, 56), (1, 70, 56), (1, 70, 70), (2, 28, 28),
+        (2, 42, 70), (2, 70, 70), (3, 70, 70), (4, 42, 42), (4, 70, 70), (8, 28, 42), (8, 70, 70), (16, 70, 70),
     ),
     smoke=rows(
-        "images height width window heads head_dim", (2, 6, 5, 4, 3, 16), (1, 10, 7, 5, 2, 32)
+        "images height width window heads head_dim", (2, 8, 4, 4, 3, 16), (1, 10, 5, 5, 2, 32)
     ),
 )  # fmt: skip
 
@@ -53,32 +53,28 @@ def run(
     x, gain, shift, qkv_weight, qkv_bias, row_table, column_table, output_weight, output_bias, heads
 ):
     window = (row_table.shape[0] + 1) // 2
-    windows, padded = cut(functional.layer_norm(x, x.shape[-1:], gain, shift, eps=1e-6), window)
+    windows = cut(functional.layer_norm(x, x.shape[-1:], gain, shift, eps=1e-6), window)
     projected = (windows @ qkv_weight.T + qkv_bias).unflatten(-1, (3, heads, -1))
-    query, key, value = projected.permute(2, 0, 3, 1, 4)  # each [windows, heads, tokens, head_dim]
+    query, key, value = projected.permute(3, 0, 1, 4, 2, 5)  # each [images, windows, heads, …]
     logits = query @ key.transpose(-1, -2) * query.shape[-1] ** -0.5
     side = torch.arange(window, device=x.device)
     distance = side[:, None] - side[None, :] + window - 1  # [from, to]
-    square = query.unflatten(2, (window, window))
-    by_row = torch.einsum("nhrcd,rkd->nhrck", square, row_table[distance])
-    by_column = torch.einsum("nhrcd,ckd->nhrck", square, column_table[distance])
+    square = query.unflatten(3, (window, window))
+    by_row = torch.einsum("nwhrcd,rkd->nwhrck", square, row_table[distance])
+    by_column = torch.einsum("nwhrcd,ckd->nwhrck", square, column_table[distance])
     bias = by_row[..., :, None] + by_column[..., None, :]
-    weights = torch.softmax(logits + bias.flatten(4).flatten(2, 3), dim=-1)
-    attended = (weights @ value).transpose(1, 2).flatten(2)
-    result = joined(attended @ output_weight.T + output_bias, window, padded)
-    return x + result[:, : x.shape[1], : x.shape[2]]
+    weights = torch.softmax(logits + bias.flatten(5).flatten(3, 4), dim=-1)
+    attended = (weights @ value).transpose(2, 3).flatten(3)
+    return x + joined(attended @ output_weight.T + output_bias, x.shape)
 
 
 def cut(image, window):
-    """Windows [count, window * window, channels], and the padded rows and columns in windows."""
-    _, height, width, _ = image.shape
-    padding = (0, 0, 0, -width % window, 0, -height % window)
-    image = functional.pad(image, padding)
-    down, across = image.shape[1] // window, image.shape[2] // window
-    parts = image.unflatten(2, (across, window)).unflatten(1, (down, window)).transpose(2, 3)
-    return parts.flatten(3, 4).flatten(0, 2), (down, across)
+    """[images, height, width, channels] to [images, windows, window * window, channels]."""
+    parts = image.unflatten(2, (-1, window)).unflatten(1, (-1, window)).transpose(2, 3)
+    return parts.flatten(3, 4).flatten(1, 2)
 
 
-def joined(windows, window, padded):
-    parts = windows.unflatten(1, (window, window)).unflatten(0, (-1, *padded))
-    return parts.transpose(2, 3).flatten(3, 4).flatten(1, 2)
+def joined(windows, shape):
+    window = int(windows.shape[2] ** 0.5)
+    parts = windows.unflatten(2, (window, window)).unflatten(1, (shape[1] // window, -1))
+    return parts.transpose(2, 3).reshape(shape)
