@@ -115,7 +115,7 @@ def test_a_reference_that_fills_the_memory_costs_its_workload_only(
         inside.unlink()
         return 1 << 50
 
-    monkeypatch.setattr("solbench.judge._process._resident_bytes", resident_bytes)
+    monkeypatch.setattr("solbench.judge._link._resident_bytes", resident_bytes)
     statement = f"open({str(inside)!r}, 'w').close() or __import__('time').sleep(60)"
     problem = scale_problem(ON_REAL_VALUES.format(statement=statement), workloads=2)
     result = judge.evaluate(problem, good)
@@ -134,6 +134,15 @@ def test_many_solutions_of_one_problem_and_asynchronous_use(
     results = list(judge.evaluate_many(scale_problem(), [good, wrong]))
     assert [statuses(result) for result in results] == [["PASSED"], ["INCORRECT_NUMERICAL"]]
     assert statuses(asyncio.run(judge.aevaluate(scale_problem(), good))) == ["PASSED"]
+    endless = scale_problem(ON_REAL_VALUES.format(statement="__import__('time').sleep(60)"))
+
+    async def lose_patience() -> None:
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(judge.aevaluate(endless, good), 1.0)
+
+    asyncio.run(lose_patience())
+    assert judge._process is None  # ended, not waited for until the reference's limit
+    assert statuses(judge.evaluate(scale_problem(), good)) == ["PASSED"]
 
 
 def test_an_error_of_the_judge_is_raised_as_it_is(

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from solbench.judge._device import Passage as Passage
     from solbench.judge._device import Run as Run
     from solbench.judge._device import open_device as open_device
+    from solbench.judge._link import ReferenceLimits as ReferenceLimits
     from solbench.judge._process import Judge as Judge
-    from solbench.judge._process import ReferenceLimits as ReferenceLimits
     from solbench.judge._process import evaluate as evaluate
     from solbench.judge._reference import reference_solution as reference_solution
     from solbench.judge._replay import Replay as Replay
@@ -50,7 +50,7 @@ _HOMES = {
     "Mode": "_results",
     "Options": "_results",
     "Passage": "_device",
-    "ReferenceLimits": "_process",
+    "ReferenceLimits": "_link",
     "Replay": "_replay",
     "Run": "_device",
     "Side": "_compare",
