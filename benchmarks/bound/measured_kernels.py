@@ -5,7 +5,7 @@
 
 A kernel's time is the median of 20 event pairs, each after a flush that leaves the cache full of clean
 lines; the least of them must not be below T_SOL. Event pairs read some microseconds too long, never too
-short. Causes of gaps above 1.5 come from the profiler: what ran, and how fast.
+short. Causes of gaps above 1.5 come from the profiler (what ran, and how fast) and from the card's clock.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from _record import record  # noqa: E402
 
 from solbench.bound import Demand, Priced, analyse, capture, function_program, price  # noqa: E402
 from solbench.hardware import Hardware, detect_hardware, load_hardware  # noqa: E402
+from solbench.judge._monitor_nvml import NvmlMonitor, Reading  # noqa: E402
 
 SAMPLES = 20
 GAP = 1.5
@@ -43,11 +44,12 @@ def main() -> None:
     torch.backends.cuda.matmul.allow_tf32 = False
     torch.backends.cudnn.allow_tf32 = False
     flush = Flush(options.device, hardware.l2_bytes)
+    monitor = NvmlMonitor(pci_bus_id(options.device))
     chosen = [c for c in cases() if not options.families or c.family in options.families]
     print(
         f"{'family':12}{'kernel':36}{'T_SOL us':>10}{'least us':>10}{'median':>10}{'x':>7}  cause"
     )
-    rows = [measured(case, hardware, options.device, flush) for case in chosen]
+    rows = [measured(case, hardware, options.device, flush, monitor) for case in chosen]
     good = [row for row in rows if "error" not in row]
     below = [row["kernel"] for row in good if row["least_us"] < row["t_sol_us"]]
     record(
@@ -65,6 +67,11 @@ def main() -> None:
     )
 
 
+def pci_bus_id(device: str) -> str:
+    found = torch.cuda.get_device_properties(device)
+    return f"{found.pci_domain_id:08x}:{found.pci_bus_id:02x}:{found.pci_device_id:02x}.0"
+
+
 class Flush:
     """Leaves the last cache full of clean lines: written twice over, then read."""
 
@@ -77,14 +84,16 @@ class Flush:
         self._read.sum()
 
 
-def measured(case: Case, hardware: Hardware, device: str, flush: Flush) -> dict[str, Any]:
+def measured(
+    case: Case, hardware: Hardware, device: str, flush: Flush, monitor: NvmlMonitor
+) -> dict[str, Any]:
     """One row; a case that cannot run here becomes a row that says so."""
     torch.backends.cuda.matmul.allow_tf32 = case.matrix_class == "tf32"
     try:
         args = [arg.make(device) for arg in case.args]
         demand, priced = bound_of(case, args, hardware)
         run = lambda: case.function(*args)  # noqa: E731
-        times_us = event_times(run, flush)
+        times_us, readings = event_times(run, flush, monitor)
         kernels = profiled(run, flush)
     except Exception as error:  # noqa: BLE001 - a measurement run reports every failure and goes on
         print(f"{case.family:12}{case.name:36} {type(error).__name__}: {str(error)[:120]}")
@@ -92,6 +101,8 @@ def measured(case: Case, hardware: Hardware, device: str, flush: Flush) -> dict[
     finally:
         torch.cuda.empty_cache()
     row = row_of(case, demand, priced, times_us, kernels)
+    row["sm_clock_mhz"] = statistics.median(reading.sm_clock_mhz for reading in readings)
+    row["power_capped"] = any(reading.power_capped for reading in readings)
     row["cause"] = cause(row, hardware) if row["ratio"] > GAP else ""
     print(
         f"{case.family:12}{case.name:36}{row['t_sol_us']:10.1f}{row['least_us']:10.1f}"
@@ -111,20 +122,23 @@ def bound_of(case: Case, args: list[torch.Tensor], hardware: Hardware) -> tuple[
     return demand, price(demand, hardware, hardware.clock_mhz())
 
 
-def event_times(run: Callable[[], Any], flush: Flush) -> list[float]:
-    """Microseconds of each sample."""
+def event_times(
+    run: Callable[[], Any], flush: Flush, monitor: NvmlMonitor
+) -> tuple[list[float], list[Reading]]:
+    """Microseconds of each sample, and what the card said while it ran."""
     for _ in range(3):
         run()
-    pairs = []
+    pairs, readings = [], []
     for _ in range(SAMPLES):
         flush()
         begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
         begin.record()
         run()
         end.record()
+        readings.append(monitor.read())
         pairs.append((begin, end))
         torch.cuda.synchronize()
-    return [1e3 * begin.elapsed_time(end) for begin, end in pairs]
+    return [1e3 * begin.elapsed_time(end) for begin, end in pairs], readings
 
 
 def profiled(run: Callable[[], Any], flush: Flush) -> list[tuple[str, float]]:
@@ -170,22 +184,25 @@ def row_of(
 
 
 def cause(row: dict[str, Any], hardware: Hardware) -> str:
-    """What the profiler shows: time between kernels, several kernels, or one that is short of its peak."""
+    """Time between kernels, several kernels, a clock below the bound's, or a kernel short of its peak."""
     found = []
     idle = row["median_us"] - row["kernel_us"]
     if idle > 0.25 * row["median_us"]:
         found.append(f"{idle:.1f} us of it is the event pair and gaps, not kernels")
-    if row["kernel_count"] > 1:
-        longest = max(row["kernels"], key=lambda kernel: kernel["us"])
-        share = longest["us"] / row["kernel_us"]
-        found.append(
-            f"{row['kernel_count']} kernels, the longest {share:.0%}: {longest['name'][:60]}"
-        )
-    elif row["kernel_us"]:
-        found.append(
-            f"kernel at {row['t_sol_us'] / row['kernel_us']:.0%} of the {row['binding']} peak"
-        )
-    return "; ".join(found)
+    longest = max(
+        row["kernels"], key=lambda kernel: kernel["us"], default={"name": "none", "us": 0.0}
+    )
+    share = longest["us"] / row["kernel_us"] if row["kernel_us"] else 0.0
+    if share < 0.95:
+        found.append(f"{row['kernel_count']} kernels, the longest {share:.0%}")
+    clock = hardware.clock_mhz()
+    if row["binding"] == "matrix" and row["sm_clock_mhz"] < 0.95 * clock:
+        why = " (power cap)" if row["power_capped"] else ""
+        found.append(f"SM clock {row['sm_clock_mhz']:.0f} of {clock:.0f} MHz{why}")
+    if share >= 0.95:
+        peak = row["t_sol_us"] / row["kernel_us"]
+        found.append(f"one kernel at {peak:.0%} of the {row['binding']} peak")
+    return "; ".join(found) + f": {longest['name'][:60]}"
 
 
 if __name__ == "__main__":
