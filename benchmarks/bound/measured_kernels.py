@@ -113,7 +113,7 @@ def measured(
 
 def bound_of(case: Case, args: list[torch.Tensor], hardware: Hardware) -> tuple[Demand, Priced]:
     graph, rung = capture(function_program(case.function, args, name=case.name))
-    demand = analyse(graph, rung, verified=False)
+    demand = analyse(graph, rung)
     if demand.unknown_ops:
         raise ValueError(f"no rule for {', '.join(demand.unknown_ops)}")
     if case.matrix_class:
