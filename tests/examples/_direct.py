@@ -42,7 +42,7 @@ def solution(name: str, variant: str) -> Solution:
 
 
 def variants(*languages: str) -> list[tuple[str, str]]:
-    """(example, variant) of every packed solution in one of the languages; native ones with the plain C entry."""
+    """(example, variant) of every packed solution in one of the languages, native ones with the C entry."""
     found = []
     for path in sorted(EXAMPLES.glob("*/solution_*.json")):
         variant = path.stem.removeprefix("solution_")
