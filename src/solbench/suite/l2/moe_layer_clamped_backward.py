@@ -95,7 +95,7 @@ def inner_and_gradient(products, grad_inner):
     gate, up = cut(products)
     share = torch.sigmoid(1.702 * gate)
     slope = share * (1.0 + 1.702 * gate * (1.0 - share))
-    grad_gate = (grad_inner * (up + 1.0) * slope).masked_fill(products[:, 0::2] > 7.0, 0.0)
-    grad_up = (grad_inner * gate * share).masked_fill(products[:, 1::2].abs() > 7.0, 0.0)
+    grad_gate = grad_inner * (up + 1.0) * slope * (products[:, 0::2] <= 7.0)
+    grad_up = grad_inner * gate * share * (products[:, 1::2].abs() <= 7.0)
     grad_products = torch.stack([grad_gate, grad_up], dim=-1).flatten(1)
     return gate * share * (up + 1.0), grad_products
