@@ -87,9 +87,10 @@ def delta_rule(query, key, value, log_decay, weight, chunk):
     later = torch.ones(chunk, chunk, dtype=torch.bool, device=key.device).triu(1)
     decay = torch.exp((passed - passed.transpose(-1, -2)).masked_fill(later, float("-inf")))
     coupling = (weight[..., None] * (key @ key.transpose(-1, -2)) * decay).tril(-1)
-    system = coupling + torch.eye(chunk, dtype=key.dtype, device=key.device)
-    known = weight[..., None] * torch.cat([value, torch.exp(passed) * key], dim=-1)
-    solved = torch.linalg.solve_triangular(system, known, upper=False, unitriangular=True)
+    solved = weight[..., None] * torch.cat([value, torch.exp(passed) * key], dim=-1)
+    for row in range(1, chunk):  # forward substitution: a row depends on the rows before it
+        before = coupling[..., row : row + 1, :row] @ solved[..., :row, :]
+        solved[..., row : row + 1, :] -= before
     fresh, from_state = solved.tensor_split([value.shape[-1]], dim=-1)
     inside = query @ key.transpose(-1, -2) * decay
     to_end = torch.exp(passed[..., -1:, :] - passed) * key
