@@ -93,8 +93,8 @@ def run(
         now = [each[:, token] for each in (query, key, value, decay, rate, direction)]
         state = updated(state, *now[1:])
         read.append((state @ now[0][..., None]).squeeze(-1))
-    read = torch.stack(read, dim=1)  # [batch, tokens, heads, head_dim]
-    centred = read - read.mean(dim=-1, keepdim=True)
+    together = torch.stack(read, dim=1)  # [batch, tokens, heads, head_dim]
+    centred = together - together.mean(dim=-1, keepdim=True)
     scale = torch.rsqrt(centred.pow(2).mean(dim=-1, keepdim=True) + 64e-5)
     normalised = (centred * scale).flatten(2) * gain + shift
     extra = ((query * key * bonus).sum(dim=-1, keepdim=True) * value).flatten(2)
