@@ -49,6 +49,19 @@ def test_a_wrong_verdict_stops_the_judge_and_is_not_remembered(
     assert not cache.exists()
 
 
+def test_a_worker_that_was_killed_says_nothing_about_the_judge(cache, monkeypatch):
+    verdicts = iter(["RUNTIME_ERROR", "PASSED", "TIMEOUT", "RUNTIME_ERROR", "INCORRECT_NUMERICAL"])
+    monkeypatch.setattr(_canaries, "_verdict", lambda *_: next(verdicts))
+    prove(None, open_device("cpu"), NO_FLOOR)
+    assert not list(verdicts)
+
+
+def test_a_judge_that_cannot_give_a_verdict_refuses_to_work(cache, monkeypatch):
+    monkeypatch.setattr(_canaries, "_verdict", lambda *_: "RUNTIME_ERROR")
+    with pytest.raises(JailError, match="came out as RUNTIME_ERROR"):
+        prove(None, open_device("cpu"), NO_FLOOR)
+
+
 def test_new_code_of_the_judge_is_proved_anew(monkeypatch):
     device = open_device("cpu")
     before = _canaries._key(device)

@@ -20,7 +20,8 @@ import pytest
 
 from solbench.jail import Command, JailedWorker, ZygoteClient
 from solbench.jail.builders import _compile
-from solbench.judge import Budget, LocalJudge, StopRule
+from solbench.judge import Budget, LocalJudge, StopRule, _canaries, _floor
+from solbench.judge._floor import measure_floor
 from solbench.judge.attacks import Submission
 from solbench.spec import Definition, Problem, Workload, make_problem
 
@@ -127,6 +128,18 @@ def test_a_worker_that_is_killed(
     assert len(seen) == 2
     assert set(seen) <= {"RUNTIME_ERROR", "PASSED"}
     assert statuses(judge) == ["PASSED", "PASSED"]
+    assert nothing_but(judge, before)
+
+
+@pytest.mark.parametrize("state", [Command.LOAD, Command.RUN])
+def test_a_worker_that_is_killed_while_the_clock_is_calibrated(
+    judge: LocalJudge, monkeypatch: pytest.MonkeyPatch, state: Command
+) -> None:
+    before = descendants(os.getpid())
+    monkeypatch.setattr(_canaries, "prove", lambda *_: None)
+    monkeypatch.setattr(_floor, "_ROUNDS", 2)
+    kill_at(monkeypatch, state, lambda worker: worker.pid)
+    assert measure_floor(judge.zygote, judge.device).run_ms > 0
     assert nothing_but(judge, before)
 
 

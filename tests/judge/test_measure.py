@@ -6,7 +6,7 @@ from solbench.jail import Limits, Reply
 from solbench.jail.protocol import Command
 from solbench.judge._device import Advice
 from solbench.judge._floor import NO_FLOOR, TimerFloor
-from solbench.judge._measure import Bench, Measurement
+from solbench.judge._measure import Audits, Bench, Measurement
 from solbench.judge._samples import Series
 from solbench.judge._sampling import PerRun
 from solbench.judge._seeds import SeedBook
@@ -29,7 +29,9 @@ class Seat:
         self.worker, self.stopped = None, True
 
 
-def measure(fakes, worker, reference=None, floor=NO_FLOOR, clock=None, rule=RULE, into=None):
+def measure(
+    fakes, worker, reference=None, floor=NO_FLOOR, clock=None, rule=RULE, into=None, audits=None
+):
     candidate = Seat(fakes, worker)
     other = None
     if reference is not None:
@@ -46,6 +48,7 @@ def measure(fakes, worker, reference=None, floor=NO_FLOOR, clock=None, rule=RULE
         candidate=candidate,
         reference=other,
         layout=0,
+        audits=audits or Audits(),
         clock=clock or (lambda: next(ticks) * 1e-3),
     )
     bench.measure(into, rule, REFERENCE_RULE)
@@ -221,6 +224,17 @@ def test_relying_on_zeroed_outputs_is_only_flagged(fakes):
     measured = measure(fakes, fakes.worker(accumulate))
     assert measured.failure is None
     assert "relies_on_zeroed_output" in measured.flags
+
+
+def test_a_call_on_other_outputs_than_promised_says_nothing_about_precision(fakes):
+    def accumulate(inputs, outputs):
+        outputs["y"].add_(inputs["x"] * 2)
+
+    measured = measure(fakes, fakes.worker(accumulate), audits=Audits(allowed=True))
+    assert "relies_on_zeroed_output" in measured.flags
+    assert measured.audited[0] == 0  # the poisoned one
+    assert measured.precision.calls == len(measured.audited) - 1 > 0
+    assert measured.precision.candidate == measured.precision.reference
 
 
 def test_wrong_on_zeroed_outputs_fails(fakes):

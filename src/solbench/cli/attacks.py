@@ -87,6 +87,8 @@ def run_command(
         findings = _run(chosen, device, json_lines) if chosen else []
     if not json_lines:
         _show(findings, gains(findings))
+        if ablate is None:
+            _name_surprises(findings)
     if gains(findings):
         raise typer.Exit(_console.ExitCode.NO)
 
@@ -163,10 +165,14 @@ def _show(findings: Sequence[Finding], count: int) -> None:
         out.print(_table("Attacks", attacks))
     if others:
         out.print(_table("Policy and luck, told apart", others))
+    out.print(f"{count} of {len(attacks)} attacks gained", style="bold red" if count else "bold")
+
+
+def _name_surprises(findings: Sequence[Finding]) -> None:
+    """Without a defence nothing is as expected, so this is for judges that have them all."""
     surprising = [finding.name for finding in findings if not finding.as_expected]
     if surprising:
-        out.print(f"not as expected: {', '.join(surprising)}", markup=False)
-    out.print(f"{count} of {len(attacks)} attacks gained", style="bold red" if count else "bold")
+        _console.out().print(f"not as expected: {', '.join(surprising)}", markup=False)
 
 
 def _table(title: str, findings: Sequence[Finding]) -> Table:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass
 
 import torch
 
 from solbench.errors import JailError
-from solbench.jail import Limits, Zygote
+from solbench.jail import Limits, Reply, Zygote
 from solbench.judge._device import Device, Run
 from solbench.judge._layouts import plan_layout
 from solbench.judge._runner import Runner
@@ -15,6 +16,7 @@ from solbench.spec import Solution, SolutionSpec, SourceFile
 
 _ROUNDS = 25
 _SLOTS = 48
+_SPARE_WORKERS = 2
 _BODIES = {"cpu": "    pass", "cuda": "    torch.add(x, 1, out=y)"}
 """On a GPU, a call that enqueues nothing would say nothing about one that does: the floor is a kernel of one
 element."""
@@ -55,11 +57,30 @@ class TimerFloor:
 NO_FLOOR = TimerFloor(0.0, 0.0)
 
 
+class _WorkerLost(JailError):
+    """The empty solution's worker was killed, or the machine gave it no time."""
+
+
 def measure_floor(zygote: Zygote, device: Device) -> TimerFloor:
     """Run the empty solution through the very pipeline of a real one, then the canaries. Raises ``JailError``
     if it cannot run, or if a canary comes out wrong."""
-    from solbench.jail import build
     from solbench.judge._canaries import prove
+
+    floor = _measured_again(zygote, device)
+    prove(zygote, device, floor)
+    return floor
+
+
+def _measured_again(zygote: Zygote, device: Device) -> TimerFloor:
+    """A worker that someone kills is no fault of the machine: another takes its place."""
+    for _ in range(_SPARE_WORKERS):
+        with contextlib.suppress(_WorkerLost):
+            return _measured(zygote, device)
+    return _measured(zygote, device)
+
+
+def _measured(zygote: Zygote, device: Device) -> TimerFloor:
+    from solbench.jail import build
 
     tiny = torch.zeros(1)
     layout = plan_layout(
@@ -76,7 +97,9 @@ def measure_floor(zygote: Zygote, device: Device) -> TimerFloor:
     try:
         runner.ensure([0])
         if runner.worker is None:
-            raise JailError(f"the empty solution cannot run: {runner.failures[0].reason}")
+            failure = runner.failures[0]
+            kind = _WorkerLost if failure.fatal else JailError
+            raise kind(f"the empty solution cannot run: {failure.reason}")
         lengths = {1, *device.sampling.lengths(layout.slots)}
         times: dict[int, list[float]] = {count: [] for count in sorted(lengths)}
         for _ in range(_ROUNDS):
@@ -85,19 +108,20 @@ def measure_floor(zygote: Zygote, device: Device) -> TimerFloor:
     finally:
         runner.stop()
         arena.close()
-    floor = device.sampling.fit(times)
-    prove(zygote, device, floor)
-    return floor
+    return device.sampling.fit(times)
 
 
 def _one_run(runner: Runner, device: Device, run: Run) -> float:
     worker, arena, timeout_s = runner.worker, runner.arenas[0], runner.limits.call_s
     assert worker is not None
-    reply = device.hold(worker, arena, run, timeout_s)
-    if not reply.ok:
-        raise JailError(f"the empty solution failed: {reply.kind} {reply.detail}")
+    _require(device.hold(worker, arena, run, timeout_s))
     device.flush()
     passage = device.release(worker, arena, run, timeout_s)
-    if not passage.reply.ok:
-        raise JailError(f"the empty solution failed: {passage.reply.kind} {passage.reply.detail}")
+    _require(passage.reply)
     return passage.elapsed_ms
+
+
+def _require(reply: Reply) -> None:
+    if not reply.ok:
+        kind = JailError if reply.kind == "done" else _WorkerLost
+        raise kind(f"the empty solution failed: {reply.kind} {reply.detail}")

@@ -180,7 +180,7 @@ class Bench:
         """Poisoned and plain calls, checked but not counted. Returns how many calls a run holds."""
         poisoned = self._round(into, 1, 0, "random", with_reference=True)
         suspicion = poisoned["candidate"].failure
-        if suspicion is not None and not self._may_rely_on_zeros(suspicion):
+        if suspicion is not None and not self._is_forgiven(suspicion, "random"):
             into.failure = suspicion
             return 1
         plain = self._round(into, 1, 1, self.poison, with_reference=True)
@@ -251,10 +251,12 @@ class Bench:
             if failure.fatal:
                 self.candidate.stop()
 
-    def _may_rely_on_zeros(self, failure: Failure) -> bool:
-        """On official problems a wrong number on outputs full of random bytes can only be a flag."""
-        numerical = failure.status == "INCORRECT_NUMERICAL" and not failure.fatal
-        return numerical and self.poison == "zeros"
+    def _is_forgiven(self, failure: Failure | None, poison: Poison) -> bool:
+        """On official problems a wrong number on outputs full of random bytes can only be a flag, and says
+        nothing about precision."""
+        if failure is None or self.poison != "zeros" or poison == "zeros":
+            return False
+        return failure.status == "INCORRECT_NUMERICAL" and not failure.fatal
 
     def timed_round(self, into: Measurement, batch: int, turn: int, with_reference: bool) -> None:
         """The runs of one sample, of the candidate and maybe of the reference."""
@@ -315,7 +317,8 @@ class Bench:
             ]
         )
         named = dict(zip((name for name, _ in workers), outcomes, strict=True))
-        into.precision.merge(named["candidate"].precision)
+        if not self._is_forgiven(named["candidate"].failure, poison):
+            into.precision.merge(named["candidate"].precision)
         self._drop_failed_reference(into, named.get("reference"))
         return named
 
