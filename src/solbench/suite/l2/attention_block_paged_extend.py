@@ -7,7 +7,7 @@ attend to all before them. The written keys and values are returned beside the b
 from solbench.suite import Model, Problem, activation, draw, rows, var, weight
 
 ROPE = draw.rope_table(tokens="fresh_tokens", pairs="half_dim", base=500000.0)
-LENGTHS = draw.ragged_lengths(sequences="batch", total="total_keys", least="fresh", spread=0.2)
+LENGTHS = draw.ragged_lengths(sequences="batch", total="total_keys", least="fresh", spread=0.1)
 PAGES = draw.page_table(sequences="batch", used="used", pool="pool")
 PROBLEM = Problem(
     name="attention_block_paged_extend_bf16_h4096",
@@ -22,6 +22,8 @@ PROBLEM = Problem(
         "used": "batch * pages", "pool": "used + 64", "fresh_tokens": "batch * fresh",
         "query_width": "num_heads * head_dim", "qkv_width": "(num_heads + 2 * num_kv_heads) * head_dim",
     },
+    # Lengths differ by a tenth or so: with these, the longest still fits its pages.
+    constraints=("4 * total_keys <= 3 * batch * pages * page_size", "batch * fresh <= total_keys"),
     inputs={
         "x": activation("bfloat16[batch, fresh, hidden]", draw.residual_stream(std=0.2)),
         "key_pages": activation("bfloat16[pool, page_size, num_kv_heads, head_dim]", draw.normal()),

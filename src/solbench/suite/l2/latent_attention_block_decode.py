@@ -24,6 +24,7 @@ PROBLEM = Problem(
         "stored": "rank + rotary", "query_width": "heads * (plain + rotary)",
         "value_width": "heads * value_dim",
     },
+    constraints=("batch <= total_keys", "total_keys <= batch * capacity"),
     inputs={
         "x": activation("bfloat16[batch, hidden]", draw.residual_stream(std=0.2)),
         "cache": activation("bfloat16[batch, capacity, stored]", draw.normal()),
