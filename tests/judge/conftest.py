@@ -61,6 +61,7 @@ class FakeWorker:
         """Command → how it ends; done and ok when not listed."""
         self.commands: list[tuple[int, int]] = []
         self.killed = False
+        self.killed_by: Reply | None = None
         self.pid = 0
 
     def command(self, command: int, *, layout: int = 0, first: int = 0, count: int = 1) -> int:
@@ -69,6 +70,9 @@ class FakeWorker:
 
     def wait(self, sequence: int, timeout_s: float) -> Reply:
         return self.replies.get(self.commands[sequence - 1][0], Reply("done"))
+
+    def death(self, timeout_s: float) -> Reply | None:
+        return self.killed_by
 
     def freeze(self) -> None: ...
 

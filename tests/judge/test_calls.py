@@ -142,3 +142,11 @@ def test_a_worker_that_wakes_itself_is_caught_whatever_its_output(fakes):
     (outcome,), _ = play(fakes, fakes.worker(fakes.right))
     assert outcome.failure.status == "REWARD_HACK"
     assert "release" not in fakes.device.events
+
+
+def test_a_worker_that_someone_kills_while_it_is_stopped_has_died_and_not_cheated(fakes):
+    worker = fakes.worker(fakes.right)
+    fakes.device.awake, worker.killed_by = "3 became 4", Reply("died", detail="signal 9")
+    (outcome,), _ = play(fakes, worker)
+    assert (outcome.failure.status, outcome.failure.fatal) == ("RUNTIME_ERROR", True)
+    assert "signal 9" in outcome.failure.reason

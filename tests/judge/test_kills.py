@@ -131,6 +131,26 @@ def test_a_worker_that_is_killed(
     assert nothing_but(judge, before)
 
 
+def test_a_worker_that_is_killed_while_it_is_stopped_has_not_cheated(
+    judge: LocalJudge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        zygote = judge.zygote
+        assert isinstance(zygote, ZygoteClient)
+        flush, workers = judge.device.flush, list(descendants(zygote.pid))
+
+        def flush_and_kill() -> None:
+            for pid in descendants(zygote.pid) - {*workers}:
+                workers.append(pid)
+                os.kill(pid, signal.SIGKILL)
+            flush()
+
+        patch.setattr(judge.device, "flush", flush_and_kill)
+        seen = statuses(judge)
+    assert set(seen) <= {"RUNTIME_ERROR", "PASSED"}
+    assert "RUNTIME_ERROR" in seen
+
+
 @pytest.mark.parametrize("state", [Command.LOAD, Command.RUN])
 def test_a_worker_that_is_killed_while_the_clock_is_calibrated(
     judge: LocalJudge, monkeypatch: pytest.MonkeyPatch, state: Command

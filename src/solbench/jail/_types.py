@@ -105,6 +105,9 @@ class Worker(Protocol):
     def answers(self, sequence: int, timeout_s: float) -> bool:
         """Whether it answers in time. Unlike ``wait``, a worker that does not is left as it is."""
 
+    def death(self, timeout_s: float) -> Reply | None:
+        """How it ended, if it has or does so in time; ``None`` for one that lives on."""
+
     def release(self, sequence: int) -> None:
         """CUDA: let the run that was queued by this command start."""
 

@@ -201,6 +201,12 @@ class JailedWorker:
             return f"killed by signal {number} ({signal.Signals(number).name})"
         return f"exited with code {os.WEXITSTATUS(status)}"
 
+    def death(self, timeout_s: float) -> Reply | None:
+        """How it ended, if it has or does so in time."""
+        if self._end is None and self._poll.poll(timeout_s * 1000):
+            return self._finish("died", self._cause_of_death())
+        return self._end
+
     @property
     def ended(self) -> bool:
         """Whether it is known to be dead."""

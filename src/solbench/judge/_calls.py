@@ -29,6 +29,9 @@ from solbench.judge._verdicts import (
     ran_while_held,
 )
 
+_DYING_S = 1.0
+"""A process that was killed is gone by then, however much memory it has to give back."""
+
 
 @dataclass(frozen=True, slots=True)
 class Participant:
@@ -102,7 +105,9 @@ class Round:
         stopped."""
         evidence = self.device.ran_while_held(participant.worker)
         if evidence:
-            outcome.failure = ran_while_held(evidence)
+            # A thread that is killed leaves its processor once more: that is no work.
+            death = participant.worker.death(_DYING_S)
+            outcome.failure = failure_of(death, "run") if death else ran_while_held(evidence)
         return bool(evidence)
 
     def _hold(self, participant: Participant, outcome: Outcome) -> bool:

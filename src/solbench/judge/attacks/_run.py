@@ -20,7 +20,9 @@ FASTEST_RATIO = 3
 """On a busy machine intervals are too wide to tell, but load only ever adds time: a cheat whose fastest
 sample is so far below its twin's fastest gained at least once."""
 
-ACCUSING_FLAGS = frozenset({"late_write", "out_of_bounds_write", "input_write", "ran_while_held"})
+ACCUSING_FLAGS = frozenset(
+    {"late_write", "out_of_bounds_write", "input_write", "ran_while_held", "precision_downgrade"}
+)
 
 _BUSY = "busy_machine"
 _UNTIMED = "reference_not_timed"
