@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from solbench.errors import ReferenceFailed
+from solbench.judge import _oracle
 from solbench.judge._oracle import Oracle
 from solbench.spec import Definition, Problem, Workload, make_problem
 
@@ -93,3 +94,22 @@ def test_what_a_reference_prints_while_judged_goes_to_stderr(
     made = oracle("print('loaded')\ndef run(x, k):\n    print('ran')\n    return x\n")
     made.expected(made.inputs(1))
     assert capfd.readouterr().out == ""
+
+
+def test_float64_that_does_not_fit_on_the_device_is_computed_on_the_host(
+    oracle: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made, places = oracle("def run(x, k):\n    return x / 3\n"), []
+    run = _oracle.run_float64
+
+    def short_of_memory(function: Any, inputs: Any) -> Any:
+        places.append(inputs["x"].device.type)
+        if places[-1] == "meta":
+            raise torch.OutOfMemoryError("tried to allocate 66 GiB")
+        return run(function, inputs)
+
+    monkeypatch.setattr(_oracle, "run_float64", short_of_memory)
+    made._device = "meta"  # stands in for a GPU
+    for _ in range(2):
+        made.truth({"x": torch.tensor([1.0, 2.0, 4.0, 8.0]), "k": 1})
+    assert places == ["meta", "cpu", "cpu"]

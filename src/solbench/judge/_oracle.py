@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -68,6 +69,8 @@ class Oracle:
         """Time of each run of the reference, in this process; not a measurement."""
         self.truth_seconds: list[float] = []
         """The same of each run in float64."""
+        self._float64_on_host = False
+        """Once it was too large for the device."""
         self._scalars: dict[str, ArgumentValue] | None = None
         self.held_scalars: dict[str, ArgumentValue] = {}
         """Scalars that the entrypoint chose anew, and the first value, which all calls get."""
@@ -130,23 +133,37 @@ class Oracle:
         return {name: value.detach().contiguous().clone() for name, value in outputs.items()}
 
     def truth(self, inputs: Mapping[str, ArgumentValue]) -> dict[str, torch.Tensor]:
-        """What the reference makes of them in float64, on their own device or, where they are too many, on
+        """What the reference makes of them in float64, on their own device or, where there is no room, on
         the host. The inputs stay. Raises ``ReferenceFailed``."""
         start = time.perf_counter()
-        place = "cpu" if self._too_large(inputs) else self._device
-        moved = {
-            name: value.to(place) if isinstance(value, torch.Tensor) else value
-            for name, value in inputs.items()
-        }
+        if not self._float64_on_host and self._too_large(inputs):
+            self._float64_on_host = True
         try:
-            with self._within(Section.FLOAT64), contained():
-                returned = run_float64(self._run, moved)
+            returned = self._in_float64(inputs)
         except (Exception, SystemExit) as error:
             raise reference_failure(self.problem, error) from error
         outputs = normalise_outputs(self.problem, returned, self.workload)
         right = {name: value.detach().to(self._device) for name, value in outputs.items()}
         self.truth_seconds.append(time.perf_counter() - start)
         return right
+
+    def _in_float64(self, inputs: Mapping[str, ArgumentValue]) -> Any:
+        """Temporaries of a reference may be any number of times its inputs: where they do not fit on the
+        device, it is the host from then on."""
+        if not self._float64_on_host:
+            with contextlib.suppress(torch.OutOfMemoryError):
+                return self._float64_at(self._device, inputs)
+            self._float64_on_host = True
+            torch.cuda.empty_cache()  # the submission needs what the attempt has taken
+        return self._float64_at("cpu", inputs)
+
+    def _float64_at(self, place: str, inputs: Mapping[str, ArgumentValue]) -> Any:
+        moved = {
+            name: value.to(place) if isinstance(value, torch.Tensor) else value
+            for name, value in inputs.items()
+        }
+        with self._within(Section.FLOAT64), contained():
+            return run_float64(self._run, moved)
 
     def _too_large(self, inputs: Mapping[str, ArgumentValue]) -> bool:
         if not self._device.startswith("cuda"):
