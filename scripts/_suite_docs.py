@@ -41,8 +41,9 @@ def document() -> str:
         + table(cell_header(), cell_rows(problems)),
         f"## Models\n\n{counted.models} of {TARGET_MODELS}, by domain: "
         + ", ".join(f"{domain} {counted.domains.get(domain, 0)}" for domain in DOMAINS)
-        + ".\n\n"
-        + table(("model", "domain", "problems"), model_rows(problems)),
+        + f".\n\nThe sizes of {counted.read} of them were read where the last column says; those of the other "
+        f"{counted.models - counted.read} were not confirmed.\n\n"
+        + table(("model", "domain", "problems", "read in"), model_rows(problems)),
     )
     return "\n".join(sections)
 
@@ -92,9 +93,12 @@ def cell_rows(problems: Sequence[Problem]) -> Iterator[Sequence[object]]:
 
 def model_rows(problems: Sequence[Problem]) -> Iterator[Sequence[object]]:
     counts = Counter(name for p in problems for name in {model.id for model in p.models})
-    domains = {model.id: model.domain for p in problems for model in p.models}
+    named = [model for p in problems for model in p.models]
+    domains = {model.id: model.domain for model in named}
+    places = {model.id: model.read for model in named}
+    places |= {model.id: "" for model in named if not model.read}
     for name in sorted(counts, key=str.lower):
-        yield (f"`{name}`", domains[name], counts[name])
+        yield (f"`{name}`", domains[name], counts[name], places[name])
 
 
 def tier_order(key: tuple[str, str]) -> tuple[int, str]:

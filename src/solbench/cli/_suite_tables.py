@@ -15,6 +15,7 @@ from solbench.suite import (
     TARGET_MODELS,
     Composition,
     Input,
+    Model,
     ProblemSource,
     load,
     precision,
@@ -40,7 +41,7 @@ def problem_record(source: ProblemSource) -> dict[str, Any]:
         "direction": problem.direction,
         "precision": precision(problem),
         "models": [
-            {"id": model.id, "source": model.source, "domain": model.domain}
+            {"id": model.id, "source": model.source, "domain": model.domain, "read": model.read}
             for model in problem.models
         ],
         "workloads": len(problem.workloads.values),
@@ -54,11 +55,22 @@ def problem_table(sources: Sequence[ProblemSource], by: str) -> Table:
     for source in sources:
         for key in _keys(source, by):
             groups[key].append(source.name)
+    read = _where_read(sources) if by == "model" else {}
     table = Table(by, "problems", show_lines=True)
     ordered = groups if by == "tier" else sorted(groups)
     for key in ordered:
-        table.add_row(f"{key}\n{len(groups[key])}", "\n".join(groups[key]))
+        head = Text("\n".join([key, str(len(groups[key])), *read.get(key, ())]))
+        table.add_row(head, "\n".join(groups[key]))
     return table
+
+
+def _where_read(sources: Iterable[ProblemSource]) -> dict[str, tuple[str, ...]]:
+    """By model, where its sizes were read: usually one place."""
+    found: dict[str, dict[str, None]] = defaultdict(dict)
+    for source in sources:
+        for model in source.problem.models:
+            found[model.id][_place(model)] = None
+    return {name: tuple(places) for name, places in found.items()}
 
 
 def _keys(source: ProblemSource, by: str) -> Iterable[str]:
@@ -66,6 +78,10 @@ def _keys(source: ProblemSource, by: str) -> Iterable[str]:
     if by == "model":
         return {model.id: None for model in problem.models}
     return (problem.tier if by == "tier" else problem.family,)
+
+
+def _place(model: Model) -> str:
+    return f"read in {model.read}" if model.read else "sizes not confirmed"
 
 
 def composition_table(counted: Composition) -> RenderableType:
@@ -82,6 +98,7 @@ def composition_table(counted: Composition) -> RenderableType:
         column.footer = str(value)
     lines = (
         f"models {counted.models} of {TARGET_MODELS}: {_counts(counted.domains.items())}",
+        f"models whose configuration was read: {counted.read}",
         f"precisions: {_counts(counted.precisions.items())}",
     )
     return Group(table, *map(Text, lines))
@@ -99,6 +116,7 @@ def problem_report(source: ProblemSource) -> RenderableType:
     head.append(source.docstring + "\n", "not bold")
     for model in problem.models:
         head.append(f"{model.id}: {model.source}\n", "not bold cyan")
+        head.append(f"  {_place(model)}\n", "not bold dim")
     tensors = Table("tensor", "type", "role")
     for name, each in problem.inputs.items():
         if isinstance(each, Input):

@@ -33,6 +33,8 @@ class Composition:
 
     tiers: tuple[TierCount, ...]
     models: int
+    read: int
+    """Models whose sizes were read, wherever they are named; the others were not confirmed."""
     domains: Mapping[str, int]
     """Distinct models a domain."""
     precisions: Mapping[str, int]
@@ -42,10 +44,13 @@ class Composition:
 def composition(sources: Iterable[ProblemSource]) -> Composition:
     """Count problems, models, precisions."""
     problems = [source.problem for source in sources]
-    models = {model.id: model.domain for each in problems for model in each.models}
+    named = [model for each in problems for model in each.models]
+    models = {model.id: model.domain for model in named}
+    unread = {model.id for model in named if not model.read}
     return Composition(
         tiers=tuple(_tier(tier, problems) for tier in TARGET),
         models=len(models),
+        read=len(models) - len(unread),
         domains=Counter(models.values()),
         precisions=Counter(map(precision, problems)),
         families=Counter(each.family for each in problems),

@@ -39,6 +39,8 @@ class Model:
     source: str
     """The fields of its public configuration that give the sizes."""
     domain: Domain = "language"
+    read: str = ""
+    """Where the sizes were read: ``repository: file``, a paper's table, a model card; empty: not confirmed."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,10 +5,26 @@ Returns the normalised sum and the sum itself, which becomes the next residual.
 
 from solbench.suite import Model, Problem, activation, draw, rows, scalar, var, weight
 
+_READ = "citsjtu2020/LLM-Prof: sglang/Model_Config.md"
+_DEEPSEEK_READ = "huggingface/transformers: configuration_deepseek_v3.py"
+
+
+def _qwen(source: str) -> Model:
+    return Model("Qwen/Qwen3-30B-A3B", source, read=_READ)
+
+
+def _llama(source: str) -> Model:
+    return Model("meta-llama/Llama-3.1-8B", source, read=_READ)
+
+
+def _deepseek(source: str) -> Model:
+    return Model("deepseek-ai/DeepSeek-V3", source, read=_DEEPSEEK_READ)
+
+
 TABLE = (
-    (2048, 1e-6, Model("Qwen/Qwen3-30B-A3B", "hidden_size 2048, rms_norm_eps 1e-6")),
-    (4096, 1e-5, Model("meta-llama/Llama-3.1-8B", "hidden_size 4096, rms_norm_eps 1e-5")),
-    (7168, 1e-6, Model("deepseek-ai/DeepSeek-V3", "hidden_size 7168, rms_norm_eps 1e-6")),
+    (2048, 1e-6, _qwen("hidden_size 2048, rms_norm_eps 1e-6")),
+    (4096, 1e-5, _llama("hidden_size 4096, rms_norm_eps 1e-5")),
+    (7168, 1e-6, _deepseek("hidden_size 7168, rms_norm_eps 1e-6")),
 )
 PROBLEMS = [
     Problem(

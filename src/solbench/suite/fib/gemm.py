@@ -2,17 +2,31 @@
 
 from solbench.suite import EVERY_KIND, Model, Problem, activation, draw, rows, var, weight
 
-_QWEN = "Qwen/Qwen3-30B-A3B"
-_LLAMA = "meta-llama/Llama-3.1-8B"
+_READ = "citsjtu2020/LLM-Prof: sglang/Model_Config.md"
+_DEEPSEEK_READ = "huggingface/transformers: configuration_deepseek_v3.py"
+
+
+def _qwen(source: str) -> Model:
+    return Model("Qwen/Qwen3-30B-A3B", source, read=_READ)
+
+
+def _llama(source: str) -> Model:
+    return Model("meta-llama/Llama-3.1-8B", source, read=_READ)
+
+
+def _deepseek(source: str) -> Model:
+    return Model("deepseek-ai/DeepSeek-V3", source, read=_DEEPSEEK_READ)
+
+
 TABLE = (
-    (128, 2048, Model(_QWEN, "router: num_experts 128, hidden_size 2048")),
-    (256, 7168, Model("deepseek-ai/DeepSeek-V3", "router: n_routed_experts 256, hidden_size 7168")),
-    (2048, 4096, Model(_QWEN, "o_proj: num_attention_heads 32 × head_dim 128, hidden_size 2048")),
-    (4096, 4096, Model(_LLAMA, "o_proj: num_attention_heads 32 × head_dim 128, hidden_size 4096")),
-    (4096, 14336, Model(_LLAMA, "down_proj: intermediate_size 14336, hidden_size 4096")),
-    (5120, 2048, Model(_QWEN, "qkv_proj: (32 + 2 × 4) heads × head_dim 128, hidden_size 2048")),
-    (6144, 4096, Model(_LLAMA, "qkv_proj: (32 + 2 × 8) heads × head_dim 128, hidden_size 4096")),
-    (28672, 4096, Model(_LLAMA, "gate and up_proj: 2 × intermediate_size 14336, hidden_size 4096")),
+    (128, 2048, _qwen("router: num_experts 128, hidden_size 2048")),
+    (256, 7168, _deepseek("router: n_routed_experts 256, hidden_size 7168")),
+    (2048, 4096, _qwen("o_proj: num_attention_heads 32 × head_dim 128, hidden_size 2048")),
+    (4096, 4096, _llama("o_proj: num_attention_heads 32 × head_dim 128, hidden_size 4096")),
+    (4096, 14336, _llama("down_proj: intermediate_size 14336, hidden_size 4096")),
+    (5120, 2048, _qwen("qkv_proj: (32 + 2 × 4) heads × head_dim 128, hidden_size 2048")),
+    (6144, 4096, _llama("qkv_proj: (32 + 2 × 8) heads × head_dim 128, hidden_size 4096")),
+    (28672, 4096, _llama("gate and up_proj: 2 × intermediate_size 14336, hidden_size 4096")),
 )
 PROBLEMS = [
     Problem(

@@ -6,11 +6,20 @@ Also returns the base-2 logarithm of the sum of exponentials, with which engines
 from solbench.suite import Model, Problem, activation, draw, rows, scalar, var
 
 TABLE = (
-    (4, Model("Qwen/Qwen3-30B-A3B", "num_attention_heads 32, num_key_value_heads 4, head_dim 128")),
+    (
+        4,
+        Model(
+            "Qwen/Qwen3-30B-A3B",
+            "num_attention_heads 32, num_key_value_heads 4, head_dim 128",
+            read="citsjtu2020/LLM-Prof: sglang/Model_Config.md",
+        ),
+    ),
     (
         8,
         Model(
-            "meta-llama/Llama-3.1-8B", "num_attention_heads 32, num_key_value_heads 8, head_dim 128"
+            "meta-llama/Llama-3.1-8B",
+            "num_attention_heads 32, num_key_value_heads 8, head_dim 128",
+            read="citsjtu2020/LLM-Prof: sglang/Model_Config.md",
         ),
     ),
 )

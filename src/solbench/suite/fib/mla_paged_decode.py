@@ -15,7 +15,9 @@ PROBLEM = Problem(
     models=(
         Model(
             "deepseek-ai/DeepSeek-V3",
-            "kv_lora_rank 512, qk_rope_head_dim 64, qk_nope_head_dim 128, num_attention_heads 128",
+            "kv_lora_rank 512, qk_rope_head_dim 64, qk_nope_head_dim 128, num_attention_heads "
+            "128",
+            read="huggingface/transformers: configuration_deepseek_v3.py",
         ),
     ),
     axes={

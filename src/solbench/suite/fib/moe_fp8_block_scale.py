@@ -21,8 +21,10 @@ PROBLEM = Problem(
     models=(
         Model(
             "deepseek-ai/DeepSeek-V3",
-            "hidden_size 7168, moe_intermediate_size 2048, n_routed_experts 256, n_group 8, topk_group 4, "
-            "num_experts_per_tok 8, routed_scaling_factor 2.5, weight_block_size 128 × 128",
+            "hidden_size 7168, moe_intermediate_size 2048, n_routed_experts 256, n_group 8, "
+            "topk_group 4, num_experts_per_tok 8, routed_scaling_factor 2.5, weight_block_size"
+            " 128 × 128",
+            read="huggingface/transformers: configuration_deepseek_v3.py",
         ),
     ),
     axes={

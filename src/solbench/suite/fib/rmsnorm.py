@@ -6,17 +6,33 @@ latent attention (DeepSeek). There a "row" is a token, or a token's head.
 
 from solbench.suite import EVERY_KIND, Model, Problem, activation, draw, rows, scalar, var, weight
 
+_READ = "citsjtu2020/LLM-Prof: sglang/Model_Config.md"
+_DEEPSEEK_READ = "huggingface/transformers: configuration_deepseek_v3.py"
+
+
+def _qwen(source: str) -> Model:
+    return Model("Qwen/Qwen3-30B-A3B", source, read=_READ)
+
+
+def _llama(source: str) -> Model:
+    return Model("meta-llama/Llama-3.1-8B", source, read=_READ)
+
+
+def _deepseek(source: str) -> Model:
+    return Model("deepseek-ai/DeepSeek-V3", source, read=_DEEPSEEK_READ)
+
+
+def _deepseek_r1(source: str) -> Model:
+    return Model("deepseek-ai/DeepSeek-R1", source, read=f"DeepSeek-V3, its base: {_DEEPSEEK_READ}")
+
+
 TABLE = (
-    (
-        128,
-        1e-6,
-        Model("Qwen/Qwen3-30B-A3B", "head_dim 128, rms_norm_eps 1e-6 (query and key norm)"),
-    ),
-    (512, 1e-6, Model("deepseek-ai/DeepSeek-V3", "kv_lora_rank 512, rms_norm_eps 1e-6")),
-    (1536, 1e-6, Model("deepseek-ai/DeepSeek-R1", "q_lora_rank 1536, rms_norm_eps 1e-6")),
-    (2048, 1e-6, Model("Qwen/Qwen3-30B-A3B", "hidden_size 2048, rms_norm_eps 1e-6")),
-    (4096, 1e-5, Model("meta-llama/Llama-3.1-8B", "hidden_size 4096, rms_norm_eps 1e-5")),
-    (7168, 1e-6, Model("deepseek-ai/DeepSeek-V3", "hidden_size 7168, rms_norm_eps 1e-6")),
+    (128, 1e-6, _qwen("head_dim 128, rms_norm_eps 1e-6 (query and key norm)")),
+    (512, 1e-6, _deepseek("kv_lora_rank 512, rms_norm_eps 1e-6")),
+    (1536, 1e-6, _deepseek_r1("q_lora_rank 1536, rms_norm_eps 1e-6")),
+    (2048, 1e-6, _qwen("hidden_size 2048, rms_norm_eps 1e-6")),
+    (4096, 1e-5, _llama("hidden_size 4096, rms_norm_eps 1e-5")),
+    (7168, 1e-6, _deepseek("hidden_size 7168, rms_norm_eps 1e-6")),
 )
 HEADS = 32
 """Rows a token where the norm is over a head."""

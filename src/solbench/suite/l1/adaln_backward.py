@@ -17,6 +17,11 @@ PROBLEM = Problem(
             "num_attention_heads 38 × attention_head_dim 64",
             "diffusion",
         ),
+        Model(
+            "stabilityai/stable-diffusion-3.5-large-turbo",
+            "num_attention_heads 38 × attention_head_dim 64",
+            "diffusion",
+        ),
     ),
     axes={"batch": var, "tokens": var, "hidden": 2432},
     inputs={

@@ -10,9 +10,23 @@ PROBLEM = Problem(
     tier="L1",
     family="norm",
     models=(
-        Model("black-forest-labs/FLUX.1-dev", "24 heads × attention_head_dim 128", "diffusion"),
-        Model("black-forest-labs/FLUX.1-Fill-dev", "24 heads × attention_head_dim 128", "diffusion"),
+        Model(
+            "black-forest-labs/FLUX.1-dev",
+            "24 heads × attention_head_dim 128",
+            "diffusion", read="black-forest-labs/flux: src/flux/util.py",
+        ),
+        Model(
+            "black-forest-labs/FLUX.1-Fill-dev",
+            "24 heads × attention_head_dim 128",
+            "diffusion", read="its base model: black-forest-labs/flux: src/flux/util.py",
+        ),
         Model("Qwen/Qwen-Image-Edit", "24 heads × attention_head_dim 128", "diffusion"),
+        Model(
+            "stepfun-ai/Step1X-Edit",
+            "hidden_size 3072: 24 heads of 128",
+            "diffusion", read="stepfun-ai/Step1X-Edit: inference.py, Step1XParams",
+        ),
+        Model("Qwen/Qwen-Image-Edit-2509", "24 heads × attention_head_dim 128", "diffusion"),
     ),
     axes={"batch": var, "tokens": var, "hidden": 3072},
     inputs={

@@ -9,7 +9,13 @@ PROBLEM = Problem(
     name="adaptive_instance_norm_fp32_c512",
     tier="L1",
     family="norm",
-    models=(Model("hexgrad/Kokoro-82M", "hidden_dim 512, style_dim 128", "audio"),),
+    models=(
+        Model(
+            "hexgrad/Kokoro-82M",
+            "hidden_dim 512, style_dim 128",
+            "audio", read="yl4579/StyleTTS2, its architecture: Configs/config.yml",
+        ),
+    ),
     axes={"batch": var, "frames": var, "channels": 512, "style_dim": 128, "two_channels": "2 * channels"},
     inputs={
         "x": activation("float32[batch, channels, frames]", draw.normal(mean=0.5, std=2.0)),

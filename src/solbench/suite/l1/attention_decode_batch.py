@@ -14,6 +14,7 @@ PROBLEM = Problem(
         Model(
             "ByteDance-Seed/Seed-OSS-36B-Instruct",
             "num_attention_heads 80, num_key_value_heads 8, head_dim 128",
+            read="huggingface/transformers: configuration_seed_oss.py",
         ),
     ),
     axes={

@@ -11,7 +11,11 @@ PROBLEM = Problem(
     tier="L1",
     family="attention",
     models=(
-        Model("black-forest-labs/FLUX.1-dev", "num_attention_heads 24, attention_head_dim 128", "diffusion"),
+        Model(
+            "black-forest-labs/FLUX.1-dev",
+            "num_attention_heads 24, attention_head_dim 128",
+            "diffusion", read="black-forest-labs/flux: src/flux/util.py",
+        ),
         Model("Qwen/Qwen-Image", "num_attention_heads 24, attention_head_dim 128", "diffusion"),
     ),
     axes={

@@ -12,11 +12,14 @@ PROBLEM = Problem(
     models=(
         Model(
             "deepseek-ai/DeepSeek-V3.1",
-            "num_attention_heads 128, qk_nope_head_dim 128, qk_rope_head_dim 64, v_head_dim 128",
+            "num_attention_heads 128, qk_nope_head_dim 128, qk_rope_head_dim 64, v_head_dim "
+            "128",
+            read="DeepSeek-V3, its base model: huggingface/transformers: configuration_deepseek_v3.py",
         ),
         Model(
             "moonshotai/Kimi-K2-Instruct",
             "num_attention_heads 64, qk_nope_head_dim 128, qk_rope_head_dim 64, v_head_dim 128",
+            read="ai-dynamo/aiconfigurator: moonshotai--Kimi-K2-Instruct",
         ),
     ),
     axes={"query_len": var, "key_len": var, "num_heads": 128, "key_dim": 192, "value_dim": 128},

@@ -14,7 +14,7 @@ PROBLEM = Problem(
         Model(
             "Efficient-Large-Model/Sana_1600M_512px_diffusers",
             "num_attention_heads 70, attention_head_dim 32",
-            "diffusion",
+            "diffusion", read="NVlabs/Sana: Sana_1600M_img1024.yaml, SanaMS_1600M_P1_D20",
         ),
     ),
     axes={"batch": var, "tokens": var, "heads": 70, "head_dim": 32},

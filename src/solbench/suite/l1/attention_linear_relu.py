@@ -14,11 +14,12 @@ PROBLEM = Problem(
             "Efficient-Large-Model/Sana_Sprint_1.6B_1024px_diffusers",
             "num_attention_heads 70, attention_head_dim 32",
             "diffusion",
+            read="its base model: NVlabs/Sana: Sana_1600M_img1024.yaml, SanaMS_1600M_P1_D20",
         ),
         Model(
             "Efficient-Large-Model/Sana_1600M_1024px_diffusers",
             "num_attention_heads 70, attention_head_dim 32",
-            "diffusion",
+            "diffusion", read="NVlabs/Sana: Sana_1600M_img1024.yaml, SanaMS_1600M_P1_D20",
         ),
     ),
     axes={"batch": var, "tokens": var, "heads": 70, "head_dim": 32},

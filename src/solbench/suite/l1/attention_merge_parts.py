@@ -11,7 +11,11 @@ PROBLEM = Problem(
     tier="L1",
     family="attention",
     models=(
-        Model("deepseek-ai/DeepSeek-R1-0528", "num_attention_heads 128, kv_lora_rank 512"),
+        Model(
+            "deepseek-ai/DeepSeek-R1",
+            "num_attention_heads 128, kv_lora_rank 512",
+            read="DeepSeek-V3, its base model: huggingface/transformers: configuration_deepseek_v3.py",
+        ),
     ),
     axes={"batch": var, "parts": var, "heads": 128, "channels": 512},
     inputs={

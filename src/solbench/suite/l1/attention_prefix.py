@@ -13,8 +13,10 @@ PROBLEM = Problem(
     models=(
         Model(
             "google/paligemma2-3b-pt-224",
-            "text_config: num_attention_heads 8, num_key_value_heads 4, head_dim 256; 256 image tokens",
+            "text_config: num_attention_heads 8, num_key_value_heads 4, head_dim 256; 256 "
+            "image tokens",
             "multimodal",
+            read="its text model, Gemma 2 2B: huggingface/transformers: configuration_gemma2.py",
         ),
     ),
     axes={

@@ -12,8 +12,9 @@ PROBLEM = Problem(
     models=(
         Model(
             "facebook/sam-vit-huge",
-            "vision_config: num_attention_heads 16, hidden_size 1280, global_attn_indexes, 64 × 64 patches",
-            "vision",
+            "vision_config: num_attention_heads 16, hidden_size 1280, global_attn_indexes, 64 "
+            "× 64 patches",
+            "vision", read="facebookresearch/segment-anything: build_sam.py",
         ),
     ),
     axes={"images": var, "heads": 16, "side": 64, "head_dim": 80, "tokens": "side * side"},

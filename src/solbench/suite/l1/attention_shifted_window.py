@@ -11,11 +11,10 @@ PROBLEM = Problem(
     family="attention",
     models=(
         Model(
-            "caidas/swin2SR-classical-sr-x2-64",
+            "caidas/swin2SR-realworld-sr-x4-64-bsrgan-psnr",
             "embed_dim 180, num_heads 6: head_dim 30, window_size 8",
-            "vision",
+            "vision", read="huggingface/transformers: configuration_swin2sr.py",
         ),
-        Model("caidas/swin2SR-lightweight-x2-64", "embed_dim 60, num_heads 6, window_size 8", "vision"),
     ),
     axes={
         "batch": var, "rows": var, "columns": var, "side": 8, "heads": 6, "head_dim": 30,

@@ -27,6 +27,7 @@ PROBLEM = Problem(
         Model(
             "openai/gpt-oss-120b",
             "num_attention_heads 64, num_key_value_heads 8, head_dim 64, sliding_window 128",
+            read="huggingface/transformers: configuration_gpt_oss.py",
         ),
     ),
     axes={

@@ -9,8 +9,9 @@ PROBLEM = Problem(
     models=(
         Model(
             "google/gemma-3-12b-it",
-            "num_attention_heads 16, num_key_value_heads 8, head_dim 256, sliding_window 1024, "
-            "query_pre_attn_scalar 256",
+            "num_attention_heads 16, num_key_value_heads 8, head_dim 256, sliding_window 1024,"
+            " query_pre_attn_scalar 256",
+            "multimodal", read="google-deepmind/gemma: gemma/gm/nn, Gemma3 classes",
         ),
     ),
     axes={

@@ -9,7 +9,11 @@ PROBLEM = Problem(
     family="attention",
     direction="backward",
     models=(
-        Model("allenai/Olmo-3-7B-Instruct", "num_attention_heads 32, hidden_size 4096, sliding_window 4096"),
+        Model(
+            "allenai/Olmo-3-7B-Instruct",
+            "num_attention_heads 32, hidden_size 4096, sliding_window 4096",
+            read="huggingface/transformers: configuration_olmo3.py",
+        ),
     ),
     axes={"batch": var, "seq_len": var, "window": 4096, "num_heads": 32, "head_dim": 128},
     inputs={

@@ -14,8 +14,9 @@ PROBLEM = Problem(
     models=(
         Model(
             "google/gemma-2-9b",
-            "num_attention_heads 16, num_key_value_heads 8, head_dim 256, attn_logit_softcapping 50, "
-            "query_pre_attn_scalar 256",
+            "num_attention_heads 16, num_key_value_heads 8, head_dim 256, "
+            "attn_logit_softcapping 50, query_pre_attn_scalar 256",
+            read="google/gemma_pytorch: gemma/config.py",
         ),
     ),
     axes={"batch": var, "seq_len": var, "num_heads": 16, "num_kv_heads": 8, "head_dim": 256},

@@ -10,7 +10,11 @@ PROBLEM = Problem(
     tier="L1",
     family="attention",
     models=(
-        Model("meta-llama/Llama-3.1-70B-Instruct", "num_attention_heads 64, num_key_value_heads 8"),
+        Model(
+            "meta-llama/Llama-3.3-70B-Instruct",
+            "num_attention_heads 64, num_key_value_heads 8",
+            read="ai-dynamo/aiconfigurator: meta-llama--Llama-3.3-70B-Instruct",
+        ),
     ),
     axes={
         "batch": var, "nodes": var, "prefix": var, "keys": "prefix + nodes",

@@ -15,7 +15,7 @@ PROBLEM = Problem(
         Model(
             "stable-diffusion-v1-5/stable-diffusion-v1-5",
             "unet: block_out_channels 320, 640, 1280, 1280, sample_size 64",
-            "diffusion",
+            "diffusion", read="CompVis/stable-diffusion: v1-inference.yaml",
         ),
     ),
     axes={"batch": var, "inputs": 320, "outputs": 320, "height": var, "width": var},

@@ -10,7 +10,11 @@ PROBLEM = Problem(
     tier="L1",
     family="convolution",
     models=(
-        Model("Wan-AI/Wan2.2-T2V-A14B", "vae: dim 96, dim_mult 1, 2, 4, 4, causal 3 × 3 × 3", "video"),
+        Model(
+            "Wan-AI/Wan2.2-T2V-A14B",
+            "vae: dim 96, dim_mult 1, 2, 4, 4, causal 3 × 3 × 3",
+            "video", read="Wan2.2: wan/configs/wan_t2v_A14B.py",
+        ),
     ),
     axes={"inputs": 192, "outputs": 192, "frames": var, "height": var, "width": var},
     inputs={

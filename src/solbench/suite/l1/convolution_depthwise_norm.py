@@ -10,8 +10,11 @@ PROBLEM = Problem(
     tier="L1",
     family="convolution",
     models=(
-        Model("facebook/convnextv2-base-22k-224", "hidden_sizes 128, 256, 512, 1024; kernel 7", "vision"),
-        Model("facebook/convnextv2-large-22k-384", "hidden_sizes 192, 384, 768, 1536; kernel 7", "vision"),
+        Model(
+            "facebook/convnextv2-base-22k-224",
+            "hidden_sizes 128, 256, 512, 1024; kernel 7",
+            "vision", read="facebookresearch/ConvNeXt-V2: models/convnextv2.py",
+        ),
     ),
     axes={"batch": var, "channels": 512, "height": var, "width": var},
     inputs={

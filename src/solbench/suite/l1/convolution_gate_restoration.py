@@ -12,8 +12,9 @@ PROBLEM = Problem(
     models=(
         Model(
             "mikestealth/nafnet-models",
-            "width 64, DW_Expand 2, SimpleGate, simplified channel attention (NAFNet paper, section 3)",
-            "vision",
+            "width 64, DW_Expand 2, SimpleGate, simplified channel attention (NAFNet paper, "
+            "section 3)",
+            "vision", read="megvii-research/NAFNet: options/test/SIDD/NAFNet-width64.yml",
         ),
     ),
     axes={"batch": var, "channels": 64, "two_channels": "2 * channels", "height": var, "width": var},

@@ -10,7 +10,11 @@ PROBLEM = Problem(
     tier="L1",
     family="convolution",
     models=(
-        Model("nvidia/parakeet-tdt-0.6b-v2", "encoder: d_model 1024, conv_kernel_size 9, batch_norm", "audio"),
+        Model(
+            "nvidia/parakeet-tdt-0.6b-v2",
+            "encoder: d_model 1024, conv_kernel_size 9, batch_norm",
+            "audio", read="NVIDIA/NeMo: fast-conformer_transducer_bpe.yaml, table of sizes",
+        ),
     ),
     axes={"batch": var, "frames": var, "hidden": 1024, "two_hidden": "2 * hidden", "kernel": 9},
     inputs={

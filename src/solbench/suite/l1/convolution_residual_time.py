@@ -10,7 +10,7 @@ PROBLEM = Problem(
         Model(
             "stabilityai/stable-diffusion-xl-base-1.0",
             "unet: block_out_channels 320, 640, 1280, time_embed_dim 1280",
-            "diffusion",
+            "diffusion", read="Stability-AI/generative-models: sd_xl_base.yaml",
         ),
     ),
     axes={"batch": var, "inputs": 640, "outputs": 640, "height": var, "width": var},

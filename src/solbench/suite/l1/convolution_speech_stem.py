@@ -7,8 +7,16 @@ PROBLEM = Problem(
     tier="L1",
     family="convolution",
     models=(
-        Model("openai/whisper-large-v3", "num_mel_bins 128, d_model 1280", "audio"),
-        Model("mistralai/Voxtral-Small-24B-2507", "audio encoder: num_mel_bins 128, hidden_size 1280", "audio"),
+        Model(
+            "openai/whisper-large-v3",
+            "num_mel_bins 128, d_model 1280",
+            "audio", read="k2-fsa/sherpa-onnx: scripts/whisper/model-info.md",
+        ),
+        Model(
+            "mistralai/Voxtral-Small-24B-2507",
+            "audio encoder: num_mel_bins 128, hidden_size 1280",
+            "audio", read="huggingface/transformers: configuration_voxtral.py",
+        ),
     ),
     axes={"batch": var, "mels": 128, "frames": var, "hidden": 1280, "positions": "frames // 2"},
     inputs={

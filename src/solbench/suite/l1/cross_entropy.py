@@ -7,8 +7,16 @@ PROBLEM = Problem(
     tier="L1",
     family="loss",
     models=(
-        Model("Qwen/Qwen3-4B", "vocab_size 151936"),
-        Model("Qwen/Qwen3-8B", "vocab_size 151936"),
+        Model(
+            "Qwen/Qwen3-4B",
+            "vocab_size 151936",
+            read="citsjtu2020/LLM-Prof: sglang/Model_Config.md",
+        ),
+        Model(
+            "Qwen/Qwen3-8B",
+            "vocab_size 151936",
+            read="citsjtu2020/LLM-Prof: sglang/Model_Config.md",
+        ),
     ),
     axes={"num_tokens": var, "vocabulary": 151936},
     inputs={

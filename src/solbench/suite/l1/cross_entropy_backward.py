@@ -8,8 +8,16 @@ PROBLEM = Problem(
     family="loss",
     direction="backward",
     models=(
-        Model("meta-llama/Llama-3.1-8B", "vocab_size 128256"),
-        Model("meta-llama/Llama-3.2-3B", "vocab_size 128256"),
+        Model(
+            "meta-llama/Llama-3.1-8B",
+            "vocab_size 128256",
+            read="citsjtu2020/LLM-Prof: sglang/Model_Config.md",
+        ),
+        Model(
+            "meta-llama/Llama-3.2-3B",
+            "vocab_size 128256",
+            read="citsjtu2020/LLM-Prof: sglang/Model_Config.md",
+        ),
     ),
     axes={"num_tokens": var, "vocabulary": 128256},
     inputs={

@@ -13,8 +13,8 @@ PROBLEM = Problem(
     models=(
         Model(
             "google/gemma-3n-E2B-it",
-            "text_config: hidden_size 2048, num_hidden_layers 30, "
-            "hidden_size_per_layer_input 256, vocab_size_per_layer_input 262144",
+            "text_config: hidden_size 2048, num_hidden_layers 30, hidden_size_per_layer_input "
+            "256, vocab_size_per_layer_input 262144",
             "multimodal",
         ),
     ),

@@ -26,6 +26,7 @@ PROBLEM = Problem(
         Model(
             "nvidia/Nemotron-H-47B-Base-8K",
             "mamba_num_heads 256 × mamba_head_dim 64, n_groups 8, layer_norm_epsilon 1e-5",
+            read="NVIDIA-NeMo/Megatron-Bridge: docs/models/llm/nemotronh.md",
         ),
     ),
     axes={"num_tokens": var, "inner": 16384, "groups": 8},

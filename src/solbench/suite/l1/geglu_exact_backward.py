@@ -14,7 +14,7 @@ PROBLEM = Problem(
         Model(
             "stabilityai/stable-diffusion-xl-base-1.0",
             "unet: block_out_channels 320, 640, 1280; feed-forward of 4 times the width",
-            "diffusion",
+            "diffusion", read="Stability-AI/generative-models: sd_xl_base.yaml",
         ),
     ),
     axes={"batch": var, "tokens": var, "inner": 5120, "two_inner": "2 * inner"},

@@ -7,8 +7,16 @@ PROBLEM = Problem(
     tier="L1",
     family="activation",
     models=(
-        Model("google/gemma-3-12b-it", "intermediate_size 15360, hidden_activation gelu_pytorch_tanh"),
-        Model("google/gemma-3-4b-it", "intermediate_size 10240, hidden_activation gelu_pytorch_tanh"),
+        Model(
+            "google/gemma-3-12b-it",
+            "intermediate_size 15360, hidden_activation gelu_pytorch_tanh",
+            "multimodal", read="google-deepmind/gemma: gemma/gm/nn, Gemma3 classes",
+        ),
+        Model(
+            "google/gemma-3-4b-it",
+            "intermediate_size 10240, hidden_activation gelu_pytorch_tanh",
+            "multimodal", read="google-deepmind/gemma: gemma/gm/nn, Gemma3 classes",
+        ),
     ),
     axes={"num_tokens": var, "inner": 15360},
     inputs={

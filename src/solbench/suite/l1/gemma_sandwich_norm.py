@@ -10,7 +10,11 @@ PROBLEM = Problem(
     tier="L1",
     family="norm",
     models=(
-        Model("google/gemma-3-12b-it", "hidden_size 3840, rms_norm_eps 1e-6; post_attention_layernorm"),
+        Model(
+            "google/gemma-3-12b-it",
+            "hidden_size 3840, rms_norm_eps 1e-6; post_attention_layernorm",
+            "multimodal", read="google-deepmind/gemma: gemma/gm/nn, Gemma3 classes",
+        ),
     ),
     axes={"num_tokens": var, "hidden": 3840},
     inputs={

@@ -15,9 +15,8 @@ PROBLEM = Problem(
         Model(
             "facebook/convnextv2-base-22k-224",
             "hidden_sizes 128, 256, 512, 1024; the inner width of a block is 4 times that",
-            "vision",
+            "vision", read="facebookresearch/ConvNeXt-V2: models/convnextv2.py",
         ),
-        Model("facebook/convnextv2-tiny-22k-224", "hidden_sizes 96, 192, 384, 768", "vision"),
     ),
     axes={"batch": var, "height": var, "width": var, "channels": 2048},
     inputs={

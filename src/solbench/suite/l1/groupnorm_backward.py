@@ -15,7 +15,7 @@ PROBLEM = Problem(
         Model(
             "stable-diffusion-v1-5/stable-diffusion-v1-5",
             "unet: block_out_channels 320, 640, 1280, 1280, norm_num_groups 32, sample_size 64",
-            "diffusion",
+            "diffusion", read="CompVis/stable-diffusion: v1-inference.yaml",
         ),
     ),
     axes={"batch": var, "channels": 320, "height": var, "width": var},

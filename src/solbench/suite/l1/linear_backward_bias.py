@@ -11,9 +11,13 @@ PROBLEM = Problem(
         Model(
             "google/gemma-3-4b-it",
             "vision_config: hidden_size 1152, intermediate_size 4304",
+            "multimodal", read="google-deepmind/gemma: gemma/gm/nn, Gemma3 classes",
+        ),
+        Model(
+            "google/siglip-so400m-patch14-384",
+            "hidden_size 1152, intermediate_size 4304",
             "multimodal",
         ),
-        Model("google/siglip-so400m-patch14-384", "hidden_size 1152, intermediate_size 4304", "vision"),
     ),
     axes={"batch": var, "patches": var, "inner": 4304, "hidden": 1152},
     inputs={

@@ -13,11 +13,14 @@ PROBLEM = Problem(
     models=(
         Model(
             "deepseek-ai/DeepSeek-V3",
-            "num_attention_heads 128, qk_nope_head_dim 128, qk_rope_head_dim 64, rope_theta 10000",
+            "num_attention_heads 128, qk_nope_head_dim 128, qk_rope_head_dim 64, rope_theta "
+            "10000",
+            read="huggingface/transformers: configuration_deepseek_v3.py",
         ),
         Model(
             "moonshotai/Kimi-K2-Instruct",
             "num_attention_heads 64, qk_nope_head_dim 128, qk_rope_head_dim 64",
+            read="ai-dynamo/aiconfigurator: moonshotai--Kimi-K2-Instruct",
         ),
     ),
     axes={

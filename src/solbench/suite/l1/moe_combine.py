@@ -9,8 +9,16 @@ PROBLEM = Problem(
     tier="L1",
     family="moe",
     models=(
-        Model("deepseek-ai/DeepSeek-V3", "hidden_size 7168, num_experts_per_tok 8, n_shared_experts 1"),
-        Model("deepseek-ai/DeepSeek-R1", "hidden_size 7168, num_experts_per_tok 8, n_shared_experts 1"),
+        Model(
+            "deepseek-ai/DeepSeek-V3",
+            "hidden_size 7168, num_experts_per_tok 8, n_shared_experts 1",
+            read="huggingface/transformers: configuration_deepseek_v3.py",
+        ),
+        Model(
+            "deepseek-ai/DeepSeek-R1",
+            "hidden_size 7168, num_experts_per_tok 8, n_shared_experts 1",
+            read="DeepSeek-V3, its base model: huggingface/transformers: configuration_deepseek_v3.py",
+        ),
     ),
     axes={"num_tokens": var, "hidden": 7168, "experts": 256, "top_k": 8, "copies": "num_tokens * top_k"},
     inputs={

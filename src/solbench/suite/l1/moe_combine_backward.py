@@ -10,7 +10,11 @@ PROBLEM = Problem(
     family="moe",
     direction="backward",
     models=(
-        Model("MiniMaxAI/MiniMax-M2", "hidden_size 3072, num_local_experts 256, num_experts_per_tok 8"),
+        Model(
+            "MiniMaxAI/MiniMax-M2",
+            "hidden_size 3072, num_local_experts 256, num_experts_per_tok 8",
+            read="huggingface/transformers: configuration_minimax_m2.py",
+        ),
     ),
     axes={"num_tokens": var, "hidden": 3072, "experts": 256, "top_k": 8, "copies": "num_tokens * top_k"},
     inputs={

@@ -8,7 +8,11 @@ PROBLEM = Problem(
     tier="L1",
     family="moe",
     models=(
-        Model("zai-org/GLM-4.5-Air", "n_routed_experts 128, hidden_size 4096, moe_intermediate_size 1408"),
+        Model(
+            "zai-org/GLM-4.5-Air",
+            "n_routed_experts 128, hidden_size 4096, moe_intermediate_size 1408",
+            read="huggingface/transformers: configuration_glm4_moe.py",
+        ),
     ),
     axes={"num_rows": var, "experts": 128, "hidden": 4096, "inner": 1408},
     inputs={

@@ -12,7 +12,11 @@ PROBLEM = Problem(
     family="moe",
     direction="backward",
     models=(
-        Model("allenai/OLMoE-1B-7B-0924", "num_experts 64, hidden_size 2048, intermediate_size 1024"),
+        Model(
+            "allenai/OLMoE-1B-7B-0924",
+            "num_experts 64, hidden_size 2048, intermediate_size 1024",
+            read="NVIDIA-NeMo/Megatron-Bridge: docs/models/llm/olmoe.md",
+        ),
     ),
     axes={"num_rows": var, "experts": 64, "inner": 1024, "hidden": 2048},
     inputs={

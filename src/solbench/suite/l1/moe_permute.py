@@ -7,15 +7,17 @@ from solbench.suite import Model, Problem, activation, draw, rows, var
 
 ROUTING = draw.routing(tokens="num_tokens", experts="experts", top_k="top_k")
 PROBLEM = Problem(
-    name="moe_permute_bf16_h8192_e64_k8",
+    name="moe_permute_bf16_h6144_e160_k8",
     tier="L1",
     family="moe",
     models=(
         Model(
-            "baidu/ERNIE-4.5-300B-A47B-PT", "hidden_size 8192, moe_num_experts 64, moe_k 8"
+            "Qwen/Qwen3-Coder-480B-A35B-Instruct",
+            "hidden_size 6144, num_experts 160, num_experts_per_tok 8",
+            read="zyzshishui/miles: scripts/models/qwen3-coder-480B-A35B.sh",
         ),
     ),
-    axes={"num_tokens": var, "hidden": 8192, "experts": 64, "top_k": 8, "copies": "num_tokens * top_k"},
+    axes={"num_tokens": var, "hidden": 6144, "experts": 160, "top_k": 8, "copies": "num_tokens * top_k"},
     inputs={
         "hidden_states": activation("bfloat16[num_tokens, hidden]", draw.normal()),
         "indices": activation("int32[num_tokens, top_k]", ROUTING["indices"]),

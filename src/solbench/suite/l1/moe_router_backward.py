@@ -15,6 +15,7 @@ PROBLEM = Problem(
         Model(
             "Qwen/Qwen3-Coder-480B-A35B-Instruct",
             "num_experts 160, num_experts_per_tok 8, norm_topk_prob true",
+            read="zyzshishui/miles: scripts/models/qwen3-coder-480B-A35B.sh",
         ),
     ),
     axes={"num_tokens": var, "experts": 160, "top_k": 8},

@@ -7,8 +7,16 @@ PROBLEM = Problem(
     tier="L1",
     family="moe",
     models=(
-        Model("openai/gpt-oss-120b", "hidden_size 2880, num_local_experts 128, num_experts_per_tok 4"),
-        Model("openai/gpt-oss-20b", "hidden_size 2880, num_local_experts 32, num_experts_per_tok 4"),
+        Model(
+            "openai/gpt-oss-120b",
+            "hidden_size 2880, num_local_experts 128, num_experts_per_tok 4",
+            read="huggingface/transformers: configuration_gpt_oss.py",
+        ),
+        Model(
+            "openai/gpt-oss-20b",
+            "hidden_size 2880, num_local_experts 32, num_experts_per_tok 4",
+            read="EchoCog/gpt-oss-20b: docs/gpt-oss-20b-architecture.md",
+        ),
     ),
     axes={"num_tokens": var, "hidden": 2880, "experts": 128, "top_k": 4},
     inputs={

@@ -12,8 +12,9 @@ PROBLEM = Problem(
     models=(
         Model(
             "moonshotai/Kimi-K2-Instruct",
-            "hidden_size 7168, n_routed_experts 384, num_experts_per_tok 8, n_group 1, scoring_func sigmoid, "
-            "routed_scaling_factor 2.827",
+            "hidden_size 7168, n_routed_experts 384, num_experts_per_tok 8, n_group 1, "
+            "scoring_func sigmoid, routed_scaling_factor 2.827",
+            read="ai-dynamo/aiconfigurator: moonshotai--Kimi-K2-Instruct",
         ),
     ),
     axes={"num_tokens": var, "hidden": 7168, "experts": 384, "top_k": 8},

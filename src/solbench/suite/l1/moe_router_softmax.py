@@ -7,8 +7,16 @@ PROBLEM = Problem(
     tier="L1",
     family="moe",
     models=(
-        Model("Qwen/Qwen3-30B-A3B", "num_experts 128, num_experts_per_tok 8, norm_topk_prob true"),
-        Model("Qwen/Qwen3-235B-A22B", "num_experts 128, num_experts_per_tok 8, norm_topk_prob true"),
+        Model(
+            "Qwen/Qwen3-30B-A3B",
+            "num_experts 128, num_experts_per_tok 8, norm_topk_prob true",
+            read="citsjtu2020/LLM-Prof: sglang/Model_Config.md",
+        ),
+        Model(
+            "Qwen/Qwen3-235B-A22B",
+            "num_experts 128, num_experts_per_tok 8, norm_topk_prob true",
+            read="zyzshishui/slime: scripts/models/qwen3-235B-A22B.sh",
+        ),
     ),
     axes={"num_tokens": var, "experts": 128, "top_k": 8},
     inputs={

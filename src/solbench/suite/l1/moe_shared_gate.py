@@ -8,7 +8,9 @@ PROBLEM = Problem(
     family="moe",
     models=(
         Model(
-            "Qwen/Qwen3-Next-80B-A3B-Instruct", "hidden_size 2048, shared_expert_intermediate_size 512"
+            "Qwen/Qwen3-Next-80B-A3B-Instruct",
+            "hidden_size 2048, shared_expert_intermediate_size 512",
+            read="ai-dynamo/aiconfigurator: Qwen--Qwen3-Next-80B-A3B-Thinking",
         ),
     ),
     axes={"num_tokens": var, "hidden": 2048, "inner": 512, "two_inner": "2 * inner"},

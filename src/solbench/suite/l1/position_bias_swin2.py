@@ -10,8 +10,11 @@ PROBLEM = Problem(
     tier="L1",
     family="positional",
     models=(
-        Model("caidas/swin2SR-classical-sr-x2-64", "window_size 8, num_heads 6, embed_dim 180", "vision"),
-        Model("caidas/swin2SR-realworld-sr-x4-64-bsrgan-psnr", "window_size 8, num_heads 6", "vision"),
+        Model(
+            "caidas/swin2SR-realworld-sr-x4-64-bsrgan-psnr",
+            "window_size 8, num_heads 6, embed_dim 180",
+            "vision", read="huggingface/transformers: configuration_swin2sr.py",
+        ),
     ),
     axes={"windows": var, "heads": 6, "side": 8, "hidden": 512, "tokens": "side * side"},
     inputs={

@@ -14,8 +14,19 @@ PROBLEM = Problem(
             "Qwen/Qwen3-VL-30B-A3B-Instruct",
             "vision_config: hidden_size 1152, num_position_embeddings 2304",
             "multimodal",
+            read="THUDM/slime: qwen3-vl-30b-a3b.sh; huggingface/transformers: configuration_qwen3_vl_moe.py",
         ),
-        Model("Qwen/Qwen3-VL-235B-A22B-Instruct", "vision_config: hidden_size 1152", "multimodal"),
+        Model(
+            "Qwen/Qwen3-VL-235B-A22B-Instruct",
+            "vision_config: hidden_size 1152",
+            "multimodal",
+            read="ai-dynamo/aiconfigurator: Qwen--Qwen3-VL-235B-A22B-Thinking",
+        ),
+        Model(
+            "Qwen/Qwen3-VL-32B-Instruct",
+            "vision_config: hidden_size 1152, num_position_embeddings 2304",
+            "multimodal",
+        ),
     ),
     axes={"height": var, "width": var, "hidden": 1152, "side": 48, "grid": "side * side"},
     inputs={

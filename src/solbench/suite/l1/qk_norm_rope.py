@@ -12,12 +12,14 @@ PROBLEM = Problem(
     family="rope",
     models=(
         Model(
-            "Qwen/Qwen3-Coder-30B-A3B-Instruct",
-            "num_attention_heads 32, num_key_value_heads 4, head_dim 128, rms_norm_eps 1e-6",
-        ),
-        Model(
             "Qwen/Qwen3-30B-A3B",
             "num_attention_heads 32, num_key_value_heads 4, head_dim 128, rms_norm_eps 1e-6",
+            read="citsjtu2020/LLM-Prof: sglang/Model_Config.md",
+        ),
+        Model(
+            "Qwen/Qwen3-Omni-30B-A3B-Instruct",
+            "thinker: num_attention_heads 32, num_key_value_heads 4, head_dim 128",
+            "multimodal", read="keras-team/keras-hub: qwen3_omni_presets.py",
         ),
     ),
     axes={

@@ -13,7 +13,11 @@ PROBLEM = Problem(
     family="rope",
     direction="backward",
     models=(
-        Model("Qwen/Qwen3-32B", "num_attention_heads 64, head_dim 128, rms_norm_eps 1e-6"),
+        Model(
+            "Qwen/Qwen3-32B",
+            "num_attention_heads 64, head_dim 128, rms_norm_eps 1e-6",
+            read="citsjtu2020/LLM-Prof: sglang/Model_Config.md",
+        ),
     ),
     axes={"num_tokens": var, "num_heads": 64, "head_dim": 128, "half_dim": "head_dim // 2"},
     inputs={

@@ -12,7 +12,9 @@ PROBLEM = Problem(
     models=(
         Model(
             "MiniMaxAI/MiniMax-M2",
-            "num_attention_heads 48, num_key_value_heads 8, head_dim 128, qk_norm_type per_layer",
+            "num_attention_heads 48, num_key_value_heads 8, head_dim 128, qk_norm_type "
+            "per_layer",
+            read="huggingface/transformers: configuration_minimax_m2.py",
         ),
     ),
     axes={"num_tokens": var, "query_width": 6144, "key_width": 1024},

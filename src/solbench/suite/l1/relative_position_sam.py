@@ -12,8 +12,9 @@ PROBLEM = Problem(
     models=(
         Model(
             "facebook/sam-vit-huge",
-            "vision_config: hidden_size 1280, num_attention_heads 16, window_size 14, image 64 × 64 patches",
-            "vision",
+            "vision_config: hidden_size 1280, num_attention_heads 16, window_size 14, image 64"
+            " × 64 patches",
+            "vision", read="facebookresearch/segment-anything: build_sam.py",
         ),
     ),
     axes={

@@ -11,8 +11,16 @@ PROBLEM = Problem(
     tier="L1",
     family="positional",
     models=(
-        Model("nvidia/parakeet-tdt-0.6b-v2", "encoder: d_model 1024, n_heads 8, rel_pos attention", "audio"),
-        Model("nvidia/canary-1b-flash", "encoder: d_model 1024, n_heads 8, rel_pos attention", "audio"),
+        Model(
+            "nvidia/parakeet-tdt-0.6b-v2",
+            "encoder: d_model 1024, n_heads 8, rel_pos attention",
+            "audio", read="NVIDIA/NeMo: fast-conformer_transducer_bpe.yaml, table of sizes",
+        ),
+        Model(
+            "nvidia/canary-1b-flash",
+            "encoder: d_model 1024, n_heads 8, rel_pos attention",
+            "audio",
+        ),
     ),
     axes={"batch": var, "frames": var, "heads": 8, "head_dim": 128, "distances": "2 * frames - 1"},
     inputs={

@@ -11,8 +11,11 @@ PROBLEM = Problem(
     family="norm",
     direction="backward",
     models=(
-        Model("meta-llama/Llama-3.1-70B", "hidden_size 8192, rms_norm_eps 1e-5"),
-        Model("meta-llama/Llama-3.3-70B-Instruct", "hidden_size 8192, rms_norm_eps 1e-5"),
+        Model(
+            "meta-llama/Llama-3.3-70B-Instruct",
+            "hidden_size 8192, rms_norm_eps 1e-5",
+            read="ai-dynamo/aiconfigurator: meta-llama--Llama-3.3-70B-Instruct",
+        ),
     ),
     axes={"num_tokens": var, "hidden": 8192},
     inputs={

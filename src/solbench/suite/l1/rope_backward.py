@@ -15,6 +15,7 @@ PROBLEM = Problem(
         Model(
             "Qwen/Qwen3-14B",
             "num_attention_heads 40, num_key_value_heads 8, head_dim 128, rope_theta 1000000",
+            read="citsjtu2020/LLM-Prof: sglang/Model_Config.md",
         ),
     ),
     axes={

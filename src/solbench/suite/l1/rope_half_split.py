@@ -14,10 +14,7 @@ PROBLEM = Problem(
         Model(
             "meta-llama/Llama-3.1-8B",
             "num_attention_heads 32, num_key_value_heads 8, head_dim 128, rope_theta 500000",
-        ),
-        Model(
-            "nvidia/Llama-3.1-8B-UltraLong-1M-Instruct",
-            "num_attention_heads 32, num_key_value_heads 8, head_dim 128",
+            read="citsjtu2020/LLM-Prof: sglang/Model_Config.md",
         ),
     ),
     axes={

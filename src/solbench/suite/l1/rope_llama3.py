@@ -12,8 +12,10 @@ PROBLEM = Problem(
     models=(
         Model(
             "meta-llama/Llama-3.1-405B",
-            "num_attention_heads 128, head_dim 128, rope_theta 500000, rope_scaling llama3: factor 8, "
-            "low_freq_factor 1, high_freq_factor 4, original_max_position_embeddings 8192",
+            "num_attention_heads 128, head_dim 128, rope_theta 500000, rope_scaling llama3: "
+            "factor 8, low_freq_factor 1, high_freq_factor 4, original_max_position_embeddings"
+            " 8192",
+            read="meta-llama/llama-models: models/sku_list.py",
         ),
     ),
     axes={"batch": var, "seq_len": var, "num_heads": 128, "head_dim": 128},

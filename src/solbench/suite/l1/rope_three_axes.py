@@ -11,8 +11,21 @@ PROBLEM = Problem(
     tier="L1",
     family="rope",
     models=(
-        Model("black-forest-labs/FLUX.1-dev", "24 heads, axes_dims_rope 16, 56, 56", "diffusion"),
-        Model("black-forest-labs/FLUX.1-Kontext-dev", "24 heads, axes_dims_rope 16, 56, 56", "diffusion"),
+        Model(
+            "black-forest-labs/FLUX.1-dev",
+            "24 heads, axes_dims_rope 16, 56, 56",
+            "diffusion", read="black-forest-labs/flux: src/flux/util.py",
+        ),
+        Model(
+            "black-forest-labs/FLUX.1-Kontext-dev",
+            "24 heads, axes_dims_rope 16, 56, 56",
+            "diffusion", read="its base model: black-forest-labs/flux: src/flux/util.py",
+        ),
+        Model(
+            "black-forest-labs/FLUX.1-Krea-dev",
+            "24 heads, axes_dims_rope 16, 56, 56",
+            "diffusion", read="its base model: black-forest-labs/flux: src/flux/util.py",
+        ),
     ),
     axes={"batch": var, "seq_len": var, "num_heads": 24, "head_dim": 128},
     inputs={

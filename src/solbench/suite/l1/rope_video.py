@@ -11,8 +11,11 @@ PROBLEM = Problem(
     tier="L1",
     family="rope",
     models=(
-        Model("Wan-AI/Wan2.2-T2V-A14B", "dim 5120, num_heads 40: head_dim 128 = 44 + 42 + 42", "video"),
-        Model("Wan-AI/Wan2.2-I2V-A14B", "dim 5120, num_heads 40: head_dim 128 = 44 + 42 + 42", "video"),
+        Model(
+            "Wan-AI/Wan2.2-T2V-A14B",
+            "dim 5120, num_heads 40: head_dim 128 = 44 + 42 + 42",
+            "video", read="Wan2.2: wan/configs/wan_t2v_A14B.py",
+        ),
     ),
     axes={"frames": var, "height": var, "width": var, "num_heads": 40, "head_dim": 128},
     inputs={

@@ -15,6 +15,11 @@ PROBLEM = Problem(
             "vision_config: hidden_size 1280, num_heads 16, patch_size 14",
             "multimodal",
         ),
+        Model(
+            "Qwen/Qwen2.5-VL-32B-Instruct",
+            "vision_config: hidden_size 1280, num_heads 16, patch_size 14",
+            "multimodal",
+        ),
     ),
     axes={"num_patches": var, "num_heads": 16, "head_dim": 80},
     inputs={

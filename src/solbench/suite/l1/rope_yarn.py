@@ -13,10 +13,16 @@ PROBLEM = Problem(
     models=(
         Model(
             "openai/gpt-oss-120b",
-            "num_attention_heads 64, num_key_value_heads 8, head_dim 64, rope_theta 150000, rope_scaling "
-            "yarn: factor 32, beta_fast 32, beta_slow 1, original_max_position_embeddings 4096",
+            "num_attention_heads 64, num_key_value_heads 8, head_dim 64, rope_theta 150000, "
+            "rope_scaling yarn: factor 32, beta_fast 32, beta_slow 1, "
+            "original_max_position_embeddings 4096",
+            read="huggingface/transformers: configuration_gpt_oss.py",
         ),
-        Model("openai/gpt-oss-20b", "num_attention_heads 64, num_key_value_heads 8, head_dim 64"),
+        Model(
+            "openai/gpt-oss-20b",
+            "num_attention_heads 64, num_key_value_heads 8, head_dim 64",
+            read="EchoCog/gpt-oss-20b: docs/gpt-oss-20b-architecture.md",
+        ),
     ),
     axes={"num_tokens": var, "num_heads": 64, "num_kv_heads": 8, "head_dim": 64},
     inputs={

@@ -10,7 +10,10 @@ PROBLEM = Problem(
     tier="L1",
     family="norm",
     models=(
-        Model("RWKV/RWKV7-Goose-World3-2.9B-HF", "hidden_size 2560, head_dim 64, norm epsilon 64e-5"),
+        Model(
+            "RWKV/RWKV7-Goose-World3-2.9B-HF",
+            "hidden_size 2560, head_dim 64, norm epsilon 64e-5",
+        ),
     ),
     axes={"num_tokens": var, "heads": 40, "head_dim": 64, "hidden": "heads * head_dim"},
     inputs={

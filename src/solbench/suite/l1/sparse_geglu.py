@@ -13,7 +13,7 @@ PROBLEM = Problem(
         Model(
             "google/gemma-3n-E4B-it",
             "text_config: intermediate_size 16384, activation_sparsity_pattern 0.95",
-            "multimodal",
+            "multimodal", read="huggingface/transformers: configuration_gemma3n.py",
         ),
         Model(
             "google/gemma-3n-E2B-it",

@@ -8,8 +8,11 @@ PROBLEM = Problem(
     family="activation",
     direction="backward",
     models=(
-        Model("nvidia/Nemotron-H-47B-Base-8K", "intermediate_size 30720, mlp_hidden_act relu2"),
-        Model("nvidia/Nemotron-H-8B-Base-8K", "intermediate_size 21504, mlp_hidden_act relu2"),
+        Model(
+            "nvidia/Nemotron-H-47B-Base-8K",
+            "intermediate_size 30720, mlp_hidden_act relu2",
+            read="NVIDIA-NeMo/Megatron-Bridge: docs/models/llm/nemotronh.md",
+        ),
     ),
     axes={"num_tokens": var, "inner": 30720},
     inputs={

@@ -11,7 +11,11 @@ PROBLEM = Problem(
     family="ssm",
     direction="backward",
     models=(
-        Model("state-spaces/mamba2-2.7b", "d_model 2560: 2 × 2560 + 2 × d_state 128 channels, d_conv 4"),
+        Model(
+            "state-spaces/mamba2-2.7b",
+            "d_model 2560: 2 × 2560 + 2 × d_state 128 channels, d_conv 4",
+            read="state-spaces/mamba: README.md, table of sizes",
+        ),
     ),
     axes={"batch": var, "seq_len": var, "channels": 5376, "taps": 4},
     inputs={

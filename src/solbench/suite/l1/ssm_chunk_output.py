@@ -11,7 +11,11 @@ PROBLEM = Problem(
     tier="L1",
     family="ssm",
     models=(
-        Model("state-spaces/mamba2-2.7b", "80 heads of headdim 64, d_state 128, ngroups 1, chunk_size 256"),
+        Model(
+            "state-spaces/mamba2-2.7b",
+            "80 heads of headdim 64, d_state 128, ngroups 1, chunk_size 256",
+            read="state-spaces/mamba: README.md, table of sizes",
+        ),
     ),
     axes={"chunks": var, "length": var, "heads": 80, "head_dim": 64, "state": 128},
     inputs={

@@ -15,6 +15,7 @@ PROBLEM = Problem(
             "Qwen/Qwen3-Next-80B-A3B-Instruct",
             "linear_num_key_heads 16, linear_num_value_heads 32, linear_key_head_dim 128, "
             "linear_value_head_dim 128",
+            read="ai-dynamo/aiconfigurator: Qwen--Qwen3-Next-80B-A3B-Thinking",
         ),
     ),
     axes={"batch": var, "key_heads": 16, "value_heads": 32, "key_dim": 128, "value_dim": 128},

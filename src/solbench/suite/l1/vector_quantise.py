@@ -13,7 +13,7 @@ PROBLEM = Problem(
         Model(
             "fun-research/TiTok",
             "MaskGIT-VQGAN tokeniser: codebook of 1024 vectors of 256 channels",
-            "vision",
+            "vision", read="bytedance/1d-tokenizer: modeling/titok.py",
         ),
     ),
     axes={"features": var, "codes": 1024, "channels": 256},

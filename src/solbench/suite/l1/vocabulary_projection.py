@@ -11,7 +11,11 @@ PROBLEM = Problem(
     tier="L1",
     family="projection",
     models=(
-        Model("google/gemma-2-9b", "hidden_size 3584, vocab_size 256000, final_logit_softcapping 30"),
+        Model(
+            "google/gemma-2-9b",
+            "hidden_size 3584, vocab_size 256000, final_logit_softcapping 30",
+            read="google/gemma_pytorch: gemma/config.py",
+        ),
     ),
     axes={
         "batch": var, "num_tokens": var, "hidden": 3584, "vocabulary": 256000, "len_indptr": "batch + 1",

@@ -37,8 +37,15 @@ PROBLEM = Problem(
     models=(
         Model(
             "PixArt-alpha/PixArt-XL-2-1024-MS",
-            "num_attention_heads 16, attention_head_dim 72, attention_bias, norm_type ada_norm_single",
-            "diffusion",
+            "num_attention_heads 16, attention_head_dim 72, attention_bias, norm_type "
+            "ada_norm_single",
+            "diffusion", read="huggingface/diffusers: pixart_transformer_2d.py",
+        ),
+        Model(
+            "PixArt-alpha/PixArt-Sigma-XL-2-1024-MS",
+            "num_attention_heads 16, attention_head_dim 72, attention_bias, norm_type "
+            "ada_norm_single",
+            "diffusion", read="huggingface/diffusers: pixart_transformer_2d.py",
         ),
     ),
     axes={

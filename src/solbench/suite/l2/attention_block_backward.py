@@ -13,7 +13,11 @@ PROBLEM = Problem(
     family="attention_block",
     direction="backward",
     models=(
-        Model("meta-llama/Llama-3.2-3B", "hidden_size 3072, 24 heads, 8 key-value heads, rope_theta 500000"),
+        Model(
+            "meta-llama/Llama-3.2-3B",
+            "hidden_size 3072, 24 heads, 8 key-value heads, rope_theta 500000",
+            read="citsjtu2020/LLM-Prof: sglang/Model_Config.md",
+        ),
     ),
     axes={
         "batch": var, "seq_len": var, "hidden": 3072, "num_heads": 24, "num_kv_heads": 8, "head_dim": 128,

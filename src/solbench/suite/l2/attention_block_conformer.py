@@ -10,7 +10,13 @@ PROBLEM = Problem(
     name="attention_block_conformer_fp32_h1024",
     tier="L2",
     family="attention_block",
-    models=(Model("nvidia/canary-1b", "encoder: d_model 1024, n_heads 8, rel_pos attention", "audio"),),
+    models=(
+        Model(
+            "nvidia/canary-1b",
+            "encoder: d_model 1024, n_heads 8, rel_pos attention",
+            "audio", read="NVIDIA/NeMo: fast-conformer_transducer_bpe.yaml, table of sizes",
+        ),
+    ),
     axes={
         "batch": var, "frames": var, "hidden": 1024, "heads": 8, "head_dim": "hidden // heads",
         "three": "3 * hidden", "distances": "2 * frames - 1",

@@ -14,7 +14,7 @@ PROBLEM = Problem(
         Model(
             "caidas/swin2SR-realworld-sr-x4-64-bsrgan-psnr",
             "embed_dim 180, num_heads 6, window_size 8, qkv_bias, layer_norm_eps 1e-5",
-            "vision",
+            "vision", read="huggingface/transformers: configuration_swin2sr.py",
         ),
     ),
     axes={

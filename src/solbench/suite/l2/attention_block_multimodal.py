@@ -14,8 +14,10 @@ PROBLEM = Problem(
     models=(
         Model(
             "Qwen/Qwen2.5-VL-3B-Instruct",
-            "hidden_size 2048, 16 heads, 2 key-value heads, mrope_section 16, 24, 24, rope_theta 1000000",
+            "hidden_size 2048, 16 heads, 2 key-value heads, mrope_section 16, 24, 24, "
+            "rope_theta 1000000",
             "multimodal",
+            read="its text model, Qwen2.5-3B: citsjtu2020/LLM-Prof: sglang/Model_Config.md",
         ),
     ),
     axes={

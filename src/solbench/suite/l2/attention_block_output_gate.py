@@ -13,7 +13,9 @@ PROBLEM = Problem(
     models=(
         Model(
             "Qwen/Qwen3-Next-80B-A3B-Instruct",
-            "hidden_size 2048, 16 heads, 2 key-value heads, head_dim 256, partial_rotary_factor 0.25",
+            "hidden_size 2048, 16 heads, 2 key-value heads, head_dim 256, "
+            "partial_rotary_factor 0.25",
+            read="ai-dynamo/aiconfigurator: Qwen--Qwen3-Next-80B-A3B-Thinking",
         ),
     ),
     axes={

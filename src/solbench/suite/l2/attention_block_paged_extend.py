@@ -14,7 +14,11 @@ PROBLEM = Problem(
     tier="L2",
     family="attention_block",
     models=(
-        Model("meta-llama/Llama-3.1-8B", "hidden_size 4096, 32 heads, 8 key-value heads, rope_theta 500000"),
+        Model(
+            "meta-llama/Llama-3.1-8B",
+            "hidden_size 4096, 32 heads, 8 key-value heads, rope_theta 500000",
+            read="citsjtu2020/LLM-Prof: sglang/Model_Config.md",
+        ),
     ),
     axes={
         "batch": var, "fresh": var, "pages": var, "total_keys": var, "hidden": 4096, "num_heads": 32,

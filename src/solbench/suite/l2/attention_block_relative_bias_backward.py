@@ -15,7 +15,9 @@ PROBLEM = Problem(
     models=(
         Model(
             "google/t5-v1_1-xxl",
-            "d_model 4096, num_heads 64, d_kv 64, relative_attention_num_buckets 32, max_distance 128",
+            "d_model 4096, num_heads 64, d_kv 64, relative_attention_num_buckets 32, "
+            "max_distance 128",
+            read="google-research/t5x: examples/t5/t5_1_1/xxl.gin",
         ),
     ),
     axes={

@@ -15,7 +15,7 @@ PROBLEM = Problem(
         Model(
             "google/gemma-3-4b-it",
             "hidden_size 2560, 8 heads, 4 key-value heads, head_dim 256, sliding_window 1024",
-            "multimodal",
+            "multimodal", read="google-deepmind/gemma: gemma/gm/nn, Gemma3 classes",
         ),
     ),
     axes={

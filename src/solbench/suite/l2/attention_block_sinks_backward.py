@@ -26,7 +26,9 @@ PROBLEM = Problem(
     models=(
         Model(
             "openai/gpt-oss-20b",
-            "hidden_size 2880, 64 heads, 8 key-value heads, head_dim 64, sliding_window 128, attention_bias",
+            "hidden_size 2880, 64 heads, 8 key-value heads, head_dim 64, sliding_window 128, "
+            "attention_bias",
+            read="EchoCog/gpt-oss-20b: docs/gpt-oss-20b-architecture.md",
         ),
     ),
     axes={

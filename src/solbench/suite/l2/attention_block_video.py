@@ -14,7 +14,11 @@ PROBLEM = Problem(
     tier="L2",
     family="attention_block",
     models=(
-        Model("Wan-AI/Wan2.2-I2V-A14B", "dim 5120, num_heads 40, qk_norm, patch_size 1, 2, 2", "video"),
+        Model(
+            "Wan-AI/Wan2.2-T2V-A14B",
+            "dim 5120, num_heads 40, qk_norm, patch_size 1, 2, 2",
+            "video", read="Wan2.2: wan/configs/wan_t2v_A14B.py",
+        ),
     ),
     axes={
         "batch": var, "frames": var, "height": var, "width": var, "heads": 40, "hidden": 5120,

@@ -15,6 +15,7 @@ PROBLEM = Problem(
         Model(
             "Qwen/Qwen3-Next-80B-A3B-Instruct",
             "hidden_size 2048, num_attention_heads 16 × head_dim 256, attn_output_gate",
+            read="ai-dynamo/aiconfigurator: Qwen--Qwen3-Next-80B-A3B-Thinking",
         ),
     ),
     axes={"num_tokens": var, "hidden": 2048, "width": 4096},

@@ -6,13 +6,16 @@ The token before the first of each sequence comes as a state; the last token lea
 from solbench.suite import Model, Problem, activation, draw, rows, var, weight
 
 PROBLEM = Problem(
-    name="channel_mix_shift_bf16_h4096",
+    name="channel_mix_shift_bf16_h2560",
     tier="L2",
     family="mlp_block",
     models=(
-        Model("BlinkDL/rwkv7-g1", "7.2B: width 4096, MLP of 4 times the width, squared ReLU"),
+        Model(
+            "RWKV/RWKV7-Goose-World3-2.9B-HF",
+            "hidden_size 2560, MLP of 4 times the width, squared ReLU",
+        ),
     ),
-    axes={"batch": var, "seq_len": var, "hidden": 4096, "inner": "4 * hidden"},
+    axes={"batch": var, "seq_len": var, "hidden": 2560, "inner": "4 * hidden"},
     inputs={
         "x": activation("bfloat16[batch, seq_len, hidden]", draw.normal()),
         "before": activation("bfloat16[batch, hidden]", draw.normal()),

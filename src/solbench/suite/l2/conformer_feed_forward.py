@@ -8,7 +8,6 @@ PROBLEM = Problem(
     family="mlp_block",
     models=(
         Model("nvidia/canary-1b-flash", "encoder: d_model 1024, ff_expansion_factor 4", "audio"),
-        Model("nvidia/parakeet-ctc-1.1b", "encoder: d_model 1024, ff_expansion_factor 4", "audio"),
     ),
     axes={"batch": var, "frames": var, "hidden": 1024, "inner": 4096},
     inputs={

@@ -3,13 +3,17 @@
 from solbench.suite import Model, Problem, activation, draw, rows, var, weight
 
 PROBLEM = Problem(
-    name="convnext_block_fp32_c384",
+    name="convnext_block_fp32_c512",
     tier="L2",
     family="vision_block",
     models=(
-        Model("facebook/convnextv2-tiny-22k-384", "hidden_sizes 96, 192, 384, 768; kernel 7", "vision"),
+        Model(
+            "facebook/convnextv2-base-22k-224",
+            "hidden_sizes 128, 256, 512, 1024; kernel 7",
+            "vision", read="facebookresearch/ConvNeXt-V2: models/convnextv2.py",
+        ),
     ),
-    axes={"batch": var, "channels": 384, "inner": "4 * channels", "height": var, "width": var},
+    axes={"batch": var, "channels": 512, "inner": "4 * channels", "height": var, "width": var},
     inputs={
         "x": activation("float32[batch, channels, height, width]", draw.normal()),
         "kernel": weight("float32[channels, 1, 7, 7]", draw.weight_matrix(fan_in=49)),
@@ -25,10 +29,10 @@ PROBLEM = Problem(
     outputs={"y": "float32[batch, channels, height, width]"},
     workloads=rows(
         "batch channels height width",
-        (1, 384, 14, 14), (1, 96, 56, 56), (1, 768, 12, 12), (1, 384, 24, 24), (2, 192, 48, 48),
-        (2, 96, 96, 96), (4, 384, 14, 14), (4, 768, 7, 7), (8, 384, 24, 24), (8, 192, 28, 28),
-        (16, 96, 56, 56), (16, 384, 14, 14), (32, 768, 7, 7), (32, 384, 14, 14), (3, 384, 19, 31),
-        (64, 384, 14, 14),
+        (1, 512, 14, 14), (1, 128, 56, 56), (1, 1024, 12, 12), (1, 512, 24, 24), (2, 256, 48, 48),
+        (2, 128, 96, 96), (4, 512, 14, 14), (4, 1024, 7, 7), (8, 512, 24, 24), (8, 256, 28, 28),
+        (16, 128, 56, 56), (16, 512, 14, 14), (32, 1024, 7, 7), (32, 512, 14, 14), (3, 512, 19, 31),
+        (64, 512, 14, 14),
     ),
     smoke=rows("batch channels height width", (1, 16, 8, 9), (2, 24, 10, 7)),
 )  # fmt: skip

@@ -21,7 +21,7 @@ PROBLEM = Problem(
         Model(
             "facebook/convnextv2-base-22k-224",
             "hidden_sizes 128, 256, 512, 1024; layer_norm_eps 1e-6",
-            "vision",
+            "vision", read="facebookresearch/ConvNeXt-V2: models/convnextv2.py",
         ),
     ),
     axes={"images": var, "height": var, "width": var, "channels": 512, "inner": "4 * channels"},

@@ -10,7 +10,11 @@ PROBLEM = Problem(
     tier="L2",
     family="attention_block",
     models=(
-        Model("Wan-AI/Wan2.2-T2V-A14B", "dim 5120, num_heads 40, text_len 512, cross_attn_norm", "video"),
+        Model(
+            "Wan-AI/Wan2.2-T2V-A14B",
+            "dim 5120, num_heads 40, text_len 512, cross_attn_norm",
+            "video", read="Wan2.2: wan/configs/wan_t2v_A14B.py",
+        ),
     ),
     axes={"batch": var, "tokens": var, "text_len": 512, "hidden": 5120, "heads": 40},
     inputs={

@@ -30,7 +30,7 @@ PROBLEM = Problem(
         Model(
             "openai/whisper-large-v3",
             "d_model 1280, decoder_attention_heads 20, max_source_positions 1500",
-            "audio",
+            "audio", read="k2-fsa/sherpa-onnx: scripts/whisper/model-info.md",
         ),
     ),
     axes={

@@ -13,8 +13,9 @@ PROBLEM = Problem(
     models=(
         Model(
             "meta-llama/Llama-3.2-11B-Vision-Instruct",
-            "hidden_size 4096, 32 heads, 8 key-value heads, rms_norm_eps 1e-5; tiles of 1601 tokens",
-            "multimodal",
+            "hidden_size 4096, 32 heads, 8 key-value heads, rms_norm_eps 1e-5; tiles of 1601 "
+            "tokens",
+            "multimodal", read="huggingface/transformers: configuration_mllama.py",
         ),
     ),
     axes={

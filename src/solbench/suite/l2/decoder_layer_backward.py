@@ -19,8 +19,9 @@ PROBLEM = Problem(
     models=(
         Model(
             "meta-llama/Llama-3.2-3B",
-            "hidden_size 3072, intermediate_size 8192, 24 heads, 8 key-value heads, head_dim 128, "
-            "rms_norm_eps 1e-5",
+            "hidden_size 3072, intermediate_size 8192, 24 heads, 8 key-value heads, head_dim "
+            "128, rms_norm_eps 1e-5",
+            read="citsjtu2020/LLM-Prof: sglang/Model_Config.md",
         ),
     ),
     axes={

@@ -14,13 +14,9 @@ PROBLEM = Problem(
     models=(
         Model(
             "openai/whisper-large-v3",
-            "d_model 1280, decoder_attention_heads 20, decoder_ffn_dim 5120, 1500 audio positions",
-            "audio",
-        ),
-        Model(
-            "openai/whisper-large-v3-turbo",
-            "d_model 1280, decoder_attention_heads 20, decoder_ffn_dim 5120, 1500 audio positions",
-            "audio",
+            "d_model 1280, decoder_attention_heads 20, decoder_ffn_dim 5120, 1500 audio "
+            "positions",
+            "audio", read="k2-fsa/sherpa-onnx: scripts/whisper/model-info.md",
         ),
     ),
     axes={

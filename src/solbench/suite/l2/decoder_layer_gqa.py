@@ -13,7 +13,9 @@ PROBLEM = Problem(
     models=(
         Model(
             "meta-llama/Llama-3.1-8B",
-            "hidden_size 4096, intermediate_size 14336, 32 heads, 8 key-value heads, head_dim 128",
+            "hidden_size 4096, intermediate_size 14336, 32 heads, 8 key-value heads, head_dim "
+            "128",
+            read="citsjtu2020/LLM-Prof: sglang/Model_Config.md",
         ),
     ),
     axes={

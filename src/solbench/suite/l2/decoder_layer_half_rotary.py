@@ -13,8 +13,9 @@ PROBLEM = Problem(
     models=(
         Model(
             "zai-org/GLM-4.5-Air",
-            "its first, dense layer: hidden_size 4096, intermediate_size 10944, 96 heads, 8 key-value heads, "
-            "head_dim 128, partial_rotary_factor 0.5, attention_bias",
+            "its first, dense layer: hidden_size 4096, intermediate_size 10944, 96 heads, 8 "
+            "key-value heads, head_dim 128, partial_rotary_factor 0.5, attention_bias",
+            read="huggingface/transformers: configuration_glm4_moe.py",
         ),
     ),
     axes={

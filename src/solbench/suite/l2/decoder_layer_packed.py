@@ -15,8 +15,9 @@ PROBLEM = Problem(
     models=(
         Model(
             "Qwen/Qwen3-4B",
-            "hidden_size 2560, intermediate_size 9728, 32 heads, 8 key-value heads, head_dim 128, "
-            "rope_theta 1000000",
+            "hidden_size 2560, intermediate_size 9728, 32 heads, 8 key-value heads, head_dim "
+            "128, rope_theta 1000000",
+            read="citsjtu2020/LLM-Prof: sglang/Model_Config.md",
         ),
     ),
     axes={

@@ -14,7 +14,9 @@ PROBLEM = Problem(
     models=(
         Model(
             "EleutherAI/pythia-2.8b",
-            "hidden_size 2560, intermediate_size 10240, 32 heads, rotary_pct 0.25, use_parallel_residual true",
+            "hidden_size 2560, intermediate_size 10240, 32 heads, rotary_pct 0.25, "
+            "use_parallel_residual true",
+            read="EleutherAI/pythia: models/2.8B/pythia-2.8b.yml",
         ),
     ),
     axes={

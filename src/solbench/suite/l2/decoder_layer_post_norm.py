@@ -13,7 +13,9 @@ PROBLEM = Problem(
     models=(
         Model(
             "allenai/Olmo-3-7B-Instruct",
-            "hidden_size 4096, intermediate_size 11008, 32 heads, rms_norm_eps 1e-6, sliding_window 4096",
+            "hidden_size 4096, intermediate_size 11008, 32 heads, rms_norm_eps 1e-6, "
+            "sliding_window 4096",
+            read="huggingface/transformers: configuration_olmo3.py",
         ),
     ),
     axes={

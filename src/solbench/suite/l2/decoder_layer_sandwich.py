@@ -13,8 +13,9 @@ PROBLEM = Problem(
     models=(
         Model(
             "google/gemma-3-12b-it",
-            "hidden_size 3840, intermediate_size 15360, 16 heads, 8 key-value heads, head_dim 256, "
-            "query_pre_attn_scalar 256, sliding_window 1024",
+            "hidden_size 3840, intermediate_size 15360, 16 heads, 8 key-value heads, head_dim "
+            "256, query_pre_attn_scalar 256, sliding_window 1024",
+            "multimodal", read="google-deepmind/gemma: gemma/gm/nn, Gemma3 classes",
         ),
     ),
     axes={

@@ -15,8 +15,9 @@ PROBLEM = Problem(
     models=(
         Model(
             "google/gemma-2-9b",
-            "hidden_size 3584, intermediate_size 14336, 16 heads, 8 key-value heads, head_dim 256, "
-            "attn_logit_softcapping 50, query_pre_attn_scalar 256",
+            "hidden_size 3584, intermediate_size 14336, 16 heads, 8 key-value heads, head_dim "
+            "256, attn_logit_softcapping 50, query_pre_attn_scalar 256",
+            read="google/gemma_pytorch: gemma/config.py",
         ),
     ),
     axes={

@@ -15,7 +15,7 @@ PROBLEM = Problem(
         Model(
             "black-forest-labs/FLUX.1-dev",
             "num_attention_heads 24, attention_head_dim 128, mlp_ratio 4, num_single_layers 38",
-            "diffusion",
+            "diffusion", read="black-forest-labs/flux: src/flux/util.py",
         ),
     ),
     axes={

@@ -19,7 +19,7 @@ PROBLEM = Problem(
             "google/siglip-so400m-patch14-384",
             "vision_config: hidden_size 1152, intermediate_size 4304, num_attention_heads 16, "
             "layer_norm_eps 1e-6",
-            "vision",
+            "multimodal",
         ),
     ),
     axes={

@@ -15,8 +15,9 @@ PROBLEM = Problem(
     models=(
         Model(
             "answerdotai/ModernBERT-base",
-            "hidden_size 768, intermediate_size 1152, num_attention_heads 12, local_attention 128, "
-            "norm_bias false",
+            "hidden_size 768, intermediate_size 1152, num_attention_heads 12, local_attention "
+            "128, norm_bias false",
+            read="huggingface/transformers: configuration_modernbert.py",
         ),
     ),
     axes={

@@ -12,7 +12,8 @@ PROBLEM = Problem(
     models=(
         Model(
             "google-bert/bert-base-uncased",
-            "hidden_size 768, num_attention_heads 12, intermediate_size 3072, layer_norm_eps 1e-12",
+            "hidden_size 768, num_attention_heads 12, intermediate_size 3072, layer_norm_eps "
+            "1e-12",
         ),
     ),
     axes={

@@ -11,7 +11,11 @@ PROBLEM = Problem(
     tier="L2",
     family="encoder_layer",
     models=(
-        Model("google/t5-v1_1-xxl", "d_model 4096, num_heads 64, d_kv 64, d_ff 10240, gated-gelu"),
+        Model(
+            "google/t5-v1_1-xxl",
+            "d_model 4096, num_heads 64, d_kv 64, d_ff 10240, gated-gelu",
+            read="google-research/t5x: examples/t5/t5_1_1/xxl.gin",
+        ),
     ),
     axes={
         "batch": var, "seq_len": var, "hidden": 4096, "inner": 10240, "heads": 64, "head_dim": 64,

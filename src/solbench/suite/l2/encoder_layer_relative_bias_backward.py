@@ -16,7 +16,11 @@ PROBLEM = Problem(
     family="encoder_layer",
     direction="backward",
     models=(
-        Model("google/t5-v1_1-xxl", "d_model 4096, num_heads 64, d_kv 64, d_ff 10240, gated-gelu"),
+        Model(
+            "google/t5-v1_1-xxl",
+            "d_model 4096, num_heads 64, d_kv 64, d_ff 10240, gated-gelu",
+            read="google-research/t5x: examples/t5/t5_1_1/xxl.gin",
+        ),
     ),
     axes={
         "batch": var, "seq_len": var, "hidden": 4096, "inner": 10240, "heads": 64, "head_dim": 64,

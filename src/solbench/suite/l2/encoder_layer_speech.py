@@ -11,7 +11,9 @@ PROBLEM = Problem(
     family="encoder_layer",
     models=(
         Model(
-            "openai/whisper-large-v3", "d_model 1280, encoder_attention_heads 20, encoder_ffn_dim 5120", "audio"
+            "openai/whisper-large-v3",
+            "d_model 1280, encoder_attention_heads 20, encoder_ffn_dim 5120",
+            "audio", read="k2-fsa/sherpa-onnx: scripts/whisper/model-info.md",
         ),
     ),
     axes={"batch": var, "frames": var, "hidden": 1280, "inner": 5120, "heads": 20, "three": "3 * hidden"},

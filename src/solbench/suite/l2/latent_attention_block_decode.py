@@ -15,7 +15,9 @@ PROBLEM = Problem(
     models=(
         Model(
             "deepseek-ai/DeepSeek-V3.1",
-            "hidden_size 7168, 128 heads, q_lora_rank 1536, kv_lora_rank 512, heads of 128 + 64, v 128",
+            "hidden_size 7168, 128 heads, q_lora_rank 1536, kv_lora_rank 512, heads of 128 + "
+            "64, v 128",
+            read="DeepSeek-V3, its base model: huggingface/transformers: configuration_deepseek_v3.py",
         ),
     ),
     axes={

@@ -14,7 +14,9 @@ PROBLEM = Problem(
     models=(
         Model(
             "moonshotai/Kimi-K2-Instruct",
-            "hidden_size 7168, 64 heads, q_lora_rank 1536, kv_lora_rank 512, heads of 128 + 64, v 128",
+            "hidden_size 7168, 64 heads, q_lora_rank 1536, kv_lora_rank 512, heads of 128 + "
+            "64, v 128",
+            read="ai-dynamo/aiconfigurator: moonshotai--Kimi-K2-Instruct",
         ),
     ),
     axes={

@@ -14,7 +14,9 @@ PROBLEM = Problem(
     models=(
         Model(
             "deepseek-ai/DeepSeek-V3.2-Exp",
-            "128 heads, kv_lora_rank 512, heads of 128 + 64, v 128, hidden_size 7168, index_topk 2048",
+            "128 heads, kv_lora_rank 512, heads of 128 + 64, v 128, hidden_size 7168, "
+            "index_topk 2048",
+            read="deepseek-ai/DeepSeek-V3.2-Exp: inference/model.py",
         ),
     ),
     axes={

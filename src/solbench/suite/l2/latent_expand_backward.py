@@ -26,7 +26,9 @@ PROBLEM = Problem(
     models=(
         Model(
             "deepseek-ai/DeepSeek-V3",
-            "128 heads, kv_lora_rank 512, qk_nope_head_dim 128, qk_rope_head_dim 64, v_head_dim 128",
+            "128 heads, kv_lora_rank 512, qk_nope_head_dim 128, qk_rope_head_dim 64, "
+            "v_head_dim 128",
+            read="huggingface/transformers: configuration_deepseek_v3.py",
         ),
     ),
     axes={

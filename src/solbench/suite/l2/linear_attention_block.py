@@ -13,7 +13,7 @@ PROBLEM = Problem(
         Model(
             "Efficient-Large-Model/Sana_1600M_1024px_diffusers",
             "num_attention_heads 70, attention_head_dim 32: hidden 2240",
-            "diffusion",
+            "diffusion", read="NVlabs/Sana: Sana_1600M_img1024.yaml, SanaMS_1600M_P1_D20",
         ),
     ),
     axes={"batch": var, "tokens": var, "heads": 70, "hidden": "heads * 32", "three": "3 * hidden"},

@@ -13,7 +13,9 @@ PROBLEM = Problem(
     models=(
         Model(
             "state-spaces/mamba2-2.7b",
-            "d_model 2560, expand 2, headdim 64, d_state 128, ngroups 1, d_conv 4, chunk_size 256",
+            "d_model 2560, expand 2, headdim 64, d_state 128, ngroups 1, d_conv 4, chunk_size "
+            "256",
+            read="state-spaces/mamba: README.md, table of sizes",
         ),
     ),
     axes={

@@ -13,6 +13,7 @@ PROBLEM = Problem(
         Model(
             "state-spaces/mamba2-2.7b",
             "d_model 2560, expand 2, headdim 64, d_state 128, ngroups 1, d_conv 4",
+            read="state-spaces/mamba: README.md, table of sizes",
         ),
     ),
     axes={

@@ -14,6 +14,7 @@ PROBLEM = Problem(
             "Efficient-Large-Model/Sana_Sprint_1.6B_1024px_diffusers",
             "70 heads × 32: hidden 2240, mlp_ratio 2.5",
             "diffusion",
+            read="its base model: NVlabs/Sana: Sana_1600M_img1024.yaml, SanaMS_1600M_P1_D20",
         ),
     ),
     axes={"batch": var, "height": var, "width": var, "hidden": 2240, "inner": 5600, "two_inner": "2 * inner"},

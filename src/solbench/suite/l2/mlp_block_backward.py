@@ -10,7 +10,13 @@ PROBLEM = Problem(
     tier="L2",
     family="mlp_block",
     direction="backward",
-    models=(Model("Qwen/Qwen3-8B", "hidden_size 4096, intermediate_size 12288, hidden_act silu"),),
+    models=(
+        Model(
+            "Qwen/Qwen3-8B",
+            "hidden_size 4096, intermediate_size 12288, hidden_act silu",
+            read="citsjtu2020/LLM-Prof: sglang/Model_Config.md",
+        ),
+    ),
     axes={"num_tokens": var, "hidden": 4096, "inner": 12288},
     inputs={
         "grad_y": activation("bfloat16[num_tokens, hidden]", draw.normal(std=0.1)),

@@ -9,7 +9,7 @@ from solbench.suite import EVERY_KIND, Model, Problem, activation, draw, rows, v
 PROBLEM = Problem(
     name="mlp_block_layer_input_fp32_h2048_p256",
     tier="L2",
-    family="mlp_block",
+    family="embedding_block",
     models=(
         Model(
             "google/gemma-3n-E2B-it",
@@ -19,7 +19,7 @@ PROBLEM = Problem(
         Model(
             "google/gemma-3n-E4B-it",
             "text_config: hidden_size 2048, hidden_size_per_layer_input 256, rms_norm_eps 1e-6",
-            "multimodal",
+            "multimodal", read="huggingface/transformers: configuration_gemma3n.py",
         ),
     ),
     axes={"num_tokens": var, "hidden": 2048, "narrow": 256},

@@ -11,7 +11,13 @@ PROBLEM = Problem(
     tier="L2",
     family="mlp_block",
     direction="backward",
-    models=(Model("openai/whisper-large-v3", "d_model 1280, encoder_ffn_dim 5120, gelu", "audio"),),
+    models=(
+        Model(
+            "openai/whisper-large-v3",
+            "d_model 1280, encoder_ffn_dim 5120, gelu",
+            "audio", read="k2-fsa/sherpa-onnx: scripts/whisper/model-info.md",
+        ),
+    ),
     axes={"num_rows": var, "hidden": 1280, "inner": 5120},
     inputs={
         "grad_y": activation("float32[num_rows, hidden]", draw.normal(std=0.1)),

@@ -10,7 +10,7 @@ PROBLEM = Problem(
         Model(
             "google/gemma-3-27b-it",
             "hidden_size 5376, intermediate_size 21504, rms_norm_eps 1e-6",
-            "multimodal",
+            "multimodal", read="google-deepmind/gemma: gemma/gm/nn, Gemma3 classes",
         ),
     ),
     axes={"num_tokens": var, "hidden": 5376, "inner": 21504},

@@ -16,6 +16,7 @@ PROBLEM = Problem(
         Model(
             "allenai/OLMoE-1B-7B-0924",
             "hidden_size 2048, intermediate_size 1024, num_experts 64, num_experts_per_tok 8",
+            read="NVIDIA-NeMo/Megatron-Bridge: docs/models/llm/olmoe.md",
         ),
     ),
     axes={

@@ -14,6 +14,7 @@ PROBLEM = Problem(
         Model(
             "google/switch-base-8",
             "d_model 768, d_ff 2048, num_experts 8, expert_capacity 64, dense_act_fn relu",
+            read="huggingface/transformers: configuration_switch_transformers.py",
         ),
     ),
     axes={

@@ -15,8 +15,9 @@ PROBLEM = Problem(
     models=(
         Model(
             "openai/gpt-oss-20b",
-            "hidden_size 2880, intermediate_size 2880, num_local_experts 32, num_experts_per_tok 4, "
-            "swiglu_limit 7",
+            "hidden_size 2880, intermediate_size 2880, num_local_experts 32, "
+            "num_experts_per_tok 4, swiglu_limit 7",
+            read="EchoCog/gpt-oss-20b: docs/gpt-oss-20b-architecture.md",
         ),
     ),
     axes={

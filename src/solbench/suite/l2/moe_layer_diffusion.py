@@ -13,9 +13,15 @@ PROBLEM = Problem(
     models=(
         Model(
             "HiDream-ai/HiDream-I1-Full",
-            "20 heads × attention_head_dim 128: hidden 2560; num_routed_experts 4, num_activated_experts 2; "
-            "two thirds of four (shared: two) times the width, rounded up to 256: 6912 and 3584",
-            "diffusion",
+            "20 heads × attention_head_dim 128: hidden 2560; num_routed_experts 4, "
+            "num_activated_experts 2; two thirds of four (shared: two) times the width, "
+            "rounded up to 256: 6912 and 3584",
+            "diffusion", read="huggingface/diffusers: transformer_hidream_image.py",
+        ),
+        Model(
+            "HiDream-ai/HiDream-I1-Dev",
+            "distilled from HiDream-I1-Full, of its sizes",
+            "diffusion", read="its base model: huggingface/diffusers: transformer_hidream_image.py",
         ),
     ),
     axes={

@@ -13,6 +13,7 @@ PROBLEM = Problem(
         Model(
             "ai21labs/Jamba-v0.1",
             "hidden_size 4096, intermediate_size 14336, num_experts 16, num_experts_per_tok 2",
+            read="huggingface/transformers: configuration_jamba.py",
         ),
     ),
     axes={

@@ -13,8 +13,9 @@ PROBLEM = Problem(
     models=(
         Model(
             "Qwen/Qwen3-235B-A22B",
-            "hidden_size 4096, moe_intermediate_size 1536, num_experts 128, num_experts_per_tok 8; "
-            "16 experts a rank",
+            "hidden_size 4096, moe_intermediate_size 1536, num_experts 128, "
+            "num_experts_per_tok 8; 16 experts a rank",
+            read="zyzshishui/slime: scripts/models/qwen3-235B-A22B.sh",
         ),
     ),
     axes={

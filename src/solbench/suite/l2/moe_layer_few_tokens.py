@@ -15,8 +15,9 @@ PROBLEM = Problem(
     models=(
         Model(
             "Qwen/Qwen3-Next-80B-A3B-Instruct",
-            "hidden_size 2048, num_experts 512, num_experts_per_tok 10, moe_intermediate_size 512, "
-            "shared_expert_intermediate_size 512, norm_topk_prob true",
+            "hidden_size 2048, num_experts 512, num_experts_per_tok 10, moe_intermediate_size "
+            "512, shared_expert_intermediate_size 512, norm_topk_prob true",
+            read="ai-dynamo/aiconfigurator: Qwen--Qwen3-Next-80B-A3B-Thinking",
         ),
     ),
     axes={

@@ -15,8 +15,9 @@ PROBLEM = Problem(
     models=(
         Model(
             "nvidia/NVIDIA-Nemotron-3-Nano-30B-A3B-BF16",
-            "hidden_size 2688, n_routed_experts 128, num_experts_per_tok 6, moe_intermediate_size 1856, "
-            "mlp_hidden_act relu2",
+            "hidden_size 2688, n_routed_experts 128, num_experts_per_tok 6, "
+            "moe_intermediate_size 1856, mlp_hidden_act relu2",
+            read="THUDM/slime: scripts/models/nemotron-nano-30B-A3B.sh",
         ),
     ),
     axes={"num_tokens": var, "hidden": 2688, "inner": 1856, "experts": 128, "top_k": 6},

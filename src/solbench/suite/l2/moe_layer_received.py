@@ -16,8 +16,10 @@ PROBLEM = Problem(
     models=(
         Model(
             "Qwen/Qwen3-VL-30B-A3B-Instruct",
-            "text_config: hidden_size 2048, moe_intermediate_size 768, num_experts 128, num_experts_per_tok 8",
+            "text_config: hidden_size 2048, moe_intermediate_size 768, num_experts 128, "
+            "num_experts_per_tok 8",
             "multimodal",
+            read="THUDM/slime: qwen3-vl-30b-a3b.sh; huggingface/transformers: configuration_qwen3_vl_moe.py",
         ),
     ),
     axes={

@@ -15,8 +15,9 @@ PROBLEM = Problem(
     models=(
         Model(
             "Qwen/Qwen3-30B-A3B",
-            "hidden_size 2048, moe_intermediate_size 768, num_experts 128, num_experts_per_tok 8, "
-            "norm_topk_prob true",
+            "hidden_size 2048, moe_intermediate_size 768, num_experts 128, num_experts_per_tok"
+            " 8, norm_topk_prob true",
+            read="citsjtu2020/LLM-Prof: sglang/Model_Config.md",
         ),
     ),
     axes={

@@ -8,8 +8,10 @@ PROBLEM = Problem(
     family="moe_layer",
     models=(
         Model(
-            "Qwen/Qwen3-30B-A3B-Instruct-2507",
-            "hidden_size 2048, moe_intermediate_size 768, num_experts 128, num_experts_per_tok 8",
+            "Qwen/Qwen3-30B-A3B",
+            "hidden_size 2048, moe_intermediate_size 768, num_experts 128, num_experts_per_tok"
+            " 8",
+            read="citsjtu2020/LLM-Prof: sglang/Model_Config.md",
         ),
     ),
     axes={

@@ -13,8 +13,10 @@ PROBLEM = Problem(
     models=(
         Model(
             "nvidia/NVIDIA-Nemotron-3-Nano-30B-A3B-BF16",
-            "hidden_size 2688, n_routed_experts 128, num_experts_per_tok 6, moe_intermediate_size 1856, "
-            "moe_shared_expert_intermediate_size 3712, routed_scaling_factor 2.5, mlp_hidden_act relu2",
+            "hidden_size 2688, n_routed_experts 128, num_experts_per_tok 6, "
+            "moe_intermediate_size 1856, moe_shared_expert_intermediate_size 3712, "
+            "routed_scaling_factor 2.5, mlp_hidden_act relu2",
+            read="THUDM/slime: scripts/models/nemotron-nano-30B-A3B.sh",
         ),
     ),
     axes={

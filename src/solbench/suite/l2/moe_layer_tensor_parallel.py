@@ -15,6 +15,7 @@ PROBLEM = Problem(
             "MiniMaxAI/MiniMax-M2",
             "hidden_size 3072, intermediate_size 1536 over 8 ranks, num_local_experts 256, "
             "num_experts_per_tok 8",
+            read="huggingface/transformers: configuration_minimax_m2.py",
         ),
     ),
     axes={

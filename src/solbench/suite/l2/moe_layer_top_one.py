@@ -15,6 +15,7 @@ PROBLEM = Problem(
             "text_config: hidden_size 5120, intermediate_size 8192, num_local_experts 16, "
             "num_experts_per_tok 1",
             "multimodal",
+            read="ai-dynamo/aiconfigurator: meta-llama--Llama-4-Scout-17B-16E-Instruct",
         ),
     ),
     axes={"num_tokens": var, "hidden": 5120, "inner": 8192, "two_inner": "2 * inner", "experts": 16},

@@ -14,6 +14,7 @@ PROBLEM = Problem(
         Model(
             "Qwen/Qwen3-Next-80B-A3B-Instruct",
             "hidden_size 2048, shared_expert_intermediate_size 512, shared_expert_gate",
+            read="ai-dynamo/aiconfigurator: Qwen--Qwen3-Next-80B-A3B-Thinking",
         ),
     ),
     axes={"num_tokens": var, "hidden": 2048, "inner": 512, "two_inner": "2 * inner"},

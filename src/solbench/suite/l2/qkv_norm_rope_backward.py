@@ -19,6 +19,7 @@ PROBLEM = Problem(
         Model(
             "Qwen/Qwen3-14B",
             "hidden_size 5120, 40 heads, 8 key-value heads, head_dim 128, rms_norm_eps 1e-6",
+            read="citsjtu2020/LLM-Prof: sglang/Model_Config.md",
         ),
     ),
     axes={

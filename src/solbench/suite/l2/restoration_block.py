@@ -13,8 +13,9 @@ PROBLEM = Problem(
     models=(
         Model(
             "mikestealth/nafnet-models",
-            "width 64, DW_Expand 2, FFN_Expand 2, SimpleGate, simplified channel attention (NAFNet paper)",
-            "vision",
+            "width 64, DW_Expand 2, FFN_Expand 2, SimpleGate, simplified channel attention "
+            "(NAFNet paper)",
+            "vision", read="megvii-research/NAFNet: options/test/SIDD/NAFNet-width64.yml",
         ),
     ),
     axes={"images": var, "channels": 64, "height": var, "width": var, "wide": "2 * channels"},

@@ -14,8 +14,9 @@ PROBLEM = Problem(
     models=(
         Model(
             "MzeroMiko/VMamba",
-            "vssm tiny: dims 96, doubled a stage (third: 384), ssm_d_state 16, ssm_ratio 2.0, dt_rank auto",
-            "vision",
+            "vssm tiny: dims 96, doubled a stage (third: 384), ssm_d_state 16, ssm_ratio 2.0, "
+            "dt_rank auto",
+            "vision", read="MzeroMiko/VMamba: configs/vssm/vssm_tiny_224.yaml",
         ),
     ),
     axes={

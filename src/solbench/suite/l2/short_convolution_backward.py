@@ -12,7 +12,9 @@ PROBLEM = Problem(
     tier="L2",
     family="ssm_block",
     direction="backward",
-    models=(Model("LiquidAI/LFM2-1.2B", "hidden_size 2048, conv_L_cache 3, conv_bias false"),),
+    models=(
+        Model("LiquidAI/LFM2-1.2B", "hidden_size 2048, conv_L_cache 3, conv_bias false"),
+    ),
     axes={"batch": var, "seq_len": var, "hidden": 2048, "three": "3 * hidden", "taps": 3},
     inputs={
         "grad_y": activation("float32[batch, seq_len, hidden]", draw.normal(std=0.1)),

@@ -13,7 +13,7 @@ PROBLEM = Problem(
         Model(
             "stabilityai/stable-diffusion-xl-base-1.0",
             "unet: block_out_channels 320, 640, 1280, norm_num_groups 32, time embedding 1280",
-            "diffusion",
+            "diffusion", read="Stability-AI/generative-models: sd_xl_base.yaml",
         ),
     ),
     axes={"batch": var, "inputs": 320, "outputs": 640, "height": var, "width": var, "time": 1280, "groups": 32},

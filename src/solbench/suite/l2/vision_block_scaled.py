@@ -12,8 +12,9 @@ PROBLEM = Problem(
     models=(
         Model(
             "OpenGVLab/InternVL3-8B",
-            "vision_config: hidden_size 1024, num_attention_heads 16, intermediate_size 4096, 1025 tokens",
-            "multimodal",
+            "vision_config: hidden_size 1024, num_attention_heads 16, intermediate_size 4096, "
+            "1025 tokens",
+            "multimodal", read="huggingface/transformers: configuration_internvl.py",
         ),
     ),
     axes={"images": var, "tokens": 1025, "hidden": 1024, "inner": 4096, "heads": 16, "three": "3 * hidden"},

@@ -13,8 +13,9 @@ PROBLEM = Problem(
     models=(
         Model(
             "facebook/sam-vit-huge",
-            "vision_config: hidden_size 1280, num_attention_heads 16, window_size 14, use_rel_pos",
-            "vision",
+            "vision_config: hidden_size 1280, num_attention_heads 16, window_size 14, "
+            "use_rel_pos",
+            "vision", read="facebookresearch/segment-anything: build_sam.py",
         ),
     ),
     axes={

@@ -13,6 +13,7 @@ PROBLEM = Problem(
         Model(
             "nvidia/Llama-3.3-70B-Instruct-FP8",
             "num_attention_heads 64, num_key_value_heads 8, head_dim 128, FP8 cache",
+            read="its base model: ai-dynamo/aiconfigurator: meta-llama--Llama-3.3-70B-Instruct",
         ),
     ),
     axes={

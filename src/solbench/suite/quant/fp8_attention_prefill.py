@@ -15,7 +15,9 @@ PROBLEM = Problem(
     models=(
         Model(
             "nvidia/Llama-3.1-8B-Instruct-FP8",
-            "num_attention_heads 32, num_key_value_heads 8, head_dim 128, kv_cache_quant_algo FP8",
+            "num_attention_heads 32, num_key_value_heads 8, head_dim 128, kv_cache_quant_algo "
+            "FP8",
+            read="its base model: citsjtu2020/LLM-Prof: sglang/Model_Config.md",
         ),
     ),
     axes={

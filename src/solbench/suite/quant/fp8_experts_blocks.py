@@ -15,7 +15,9 @@ PROBLEM = Problem(
     models=(
         Model(
             "Qwen/Qwen3-30B-A3B-FP8",
-            "num_experts 128, hidden_size 2048, 2 × moe_intermediate_size 768, weight_block_size 128, 128",
+            "num_experts 128, hidden_size 2048, 2 × moe_intermediate_size 768, "
+            "weight_block_size 128, 128",
+            read="its base model: citsjtu2020/LLM-Prof: sglang/Model_Config.md",
         ),
     ),
     axes={

@@ -15,7 +15,9 @@ PROBLEM = Problem(
     models=(
         Model(
             "zai-org/GLM-4.7-FP8",
-            "n_routed_experts 160, hidden_size 5120, moe_intermediate_size 1536, num_experts_per_tok 8",
+            "n_routed_experts 160, hidden_size 5120, moe_intermediate_size 1536, "
+            "num_experts_per_tok 8",
+            read="ai-dynamo/aiconfigurator: zai-org--GLM-4.7-FP8",
         ),
     ),
     axes={

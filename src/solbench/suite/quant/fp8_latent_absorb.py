@@ -13,7 +13,9 @@ PROBLEM = Problem(
     models=(
         Model(
             "deepseek-ai/DeepSeek-R1",
-            "num_attention_heads 128, qk_nope_head_dim 128, kv_lora_rank 512, weight_block_size 128, 128",
+            "num_attention_heads 128, qk_nope_head_dim 128, kv_lora_rank 512, "
+            "weight_block_size 128, 128",
+            read="DeepSeek-V3, its base model: huggingface/transformers: configuration_deepseek_v3.py",
         ),
     ),
     axes={

@@ -15,7 +15,9 @@ PROBLEM = Problem(
     models=(
         Model(
             "deepseek-ai/DeepSeek-V3.2-Exp",
-            "num_attention_heads 128, kv_lora_rank 512, qk_rope_head_dim 64; FP8 cache with scales for 128",
+            "num_attention_heads 128, kv_lora_rank 512, qk_rope_head_dim 64; FP8 cache with "
+            "scales for 128",
+            read="deepseek-ai/DeepSeek-V3.2-Exp: inference/model.py",
         ),
     ),
     axes={

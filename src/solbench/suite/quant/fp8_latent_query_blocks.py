@@ -14,9 +14,10 @@ PROBLEM = Problem(
     family="projection",
     models=(
         Model(
-            "deepseek-ai/DeepSeek-V3-0324",
-            "hidden_size 7168, q_lora_rank 1536, num_attention_heads 128 × (qk_nope_head_dim 128 + "
-            "qk_rope_head_dim 64), rms_norm_eps 1e-6, weight_block_size 128, 128",
+            "deepseek-ai/DeepSeek-V3",
+            "hidden_size 7168, q_lora_rank 1536, num_attention_heads 128 × (qk_nope_head_dim "
+            "128 + qk_rope_head_dim 64), rms_norm_eps 1e-6, weight_block_size 128, 128",
+            read="huggingface/transformers: configuration_deepseek_v3.py",
         ),
     ),
     axes={

@@ -14,9 +14,15 @@ PROBLEM = Problem(
     models=(
         Model(
             "deepseek-ai/DeepSeek-V3",
-            "o_proj: num_attention_heads 128 × v_head_dim 128 → hidden_size 7168, weight_block_size 128, 128",
+            "o_proj: num_attention_heads 128 × v_head_dim 128 → hidden_size 7168, "
+            "weight_block_size 128, 128",
+            read="huggingface/transformers: configuration_deepseek_v3.py",
         ),
-        Model("deepseek-ai/DeepSeek-V3.1", "o_proj as DeepSeek-V3, weight_block_size 128, 128"),
+        Model(
+            "deepseek-ai/DeepSeek-V3.1",
+            "o_proj as DeepSeek-V3, weight_block_size 128, 128",
+            read="DeepSeek-V3, its base model: huggingface/transformers: configuration_deepseek_v3.py",
+        ),
     ),
     axes={
         "num_tokens": var, "hidden": 16384, "width": 7168,

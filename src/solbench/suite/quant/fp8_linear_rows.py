@@ -13,8 +13,9 @@ PROBLEM = Problem(
     family="projection",
     models=(
         Model(
-            "RedHatAI/Meta-Llama-3.1-70B-Instruct-FP8-dynamic",
+            "RedHatAI/Llama-3.3-70B-Instruct-FP8-dynamic",
             "hidden_size 8192, (64 + 2 × 8) heads × 128, dynamic per-token and per-channel FP8",
+            read="its base model: ai-dynamo/aiconfigurator: meta-llama--Llama-3.3-70B-Instruct",
         ),
     ),
     axes={"num_tokens": var, "hidden": 8192, "width": 10240},

@@ -15,6 +15,7 @@ PROBLEM = Problem(
         Model(
             "nvidia/Llama-3.1-8B-Instruct-FP8",
             "hidden_size 4096, 2 × intermediate_size 14336, per-tensor FP8",
+            read="its base model: citsjtu2020/LLM-Prof: sglang/Model_Config.md",
         ),
     ),
     axes={"num_tokens": var, "hidden": 4096, "width": 28672},

@@ -15,7 +15,9 @@ PROBLEM = Problem(
     models=(
         Model(
             "nvidia/NVIDIA-Nemotron-Nano-9B-v2-FP8",
-            "hidden_size 4480, mamba_num_heads 128, mamba_head_dim 80, n_groups 8, ssm_state_size 128",
+            "hidden_size 4480, mamba_num_heads 128, mamba_head_dim 80, n_groups 8, "
+            "ssm_state_size 128",
+            read="its base model: NVIDIA-NeMo/Megatron-Bridge: docs/models/llm/nemotronh.md",
         ),
     ),
     axes={

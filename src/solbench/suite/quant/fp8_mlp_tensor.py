@@ -13,6 +13,7 @@ PROBLEM = Problem(
         Model(
             "neuralmagic/Mistral-Nemo-Instruct-2407-FP8",
             "hidden_size 5120, intermediate_size 14336, per-tensor FP8",
+            read="its base model: kevinstephano/thunder_model_blocks: mistral_config.py",
         ),
     ),
     axes={"num_tokens": var, "hidden": 5120, "inner": 14336, "two_inner": "2 * inner"},

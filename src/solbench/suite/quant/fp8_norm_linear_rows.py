@@ -7,16 +7,18 @@ from solbench.suite import Model, Problem, activation, draw, rows, var, weight
 
 WEIGHT = draw.fp8_rows(rows="width", columns="hidden", fan_in="hidden")
 PROBLEM = Problem(
-    name="fp8_norm_linear_rows_h5120_o6144",
+    name="fp8_norm_linear_rows_h4096_o6144",
     tier="Quant",
     family="projection",
     models=(
         Model(
-            "RedHatAI/Mistral-Small-24B-Instruct-2501-FP8-dynamic",
-            "hidden_size 5120, (32 + 2 × 8) heads × head_dim 128, rms_norm_eps 1e-5, dynamic per-token FP8",
+            "RedHatAI/Meta-Llama-3.1-8B-Instruct-FP8-dynamic",
+            "hidden_size 4096, (32 + 2 × 8) heads × head_dim 128, rms_norm_eps 1e-5, dynamic "
+            "per-token FP8",
+            read="its base model: citsjtu2020/LLM-Prof: sglang/Model_Config.md",
         ),
     ),
-    axes={"num_tokens": var, "hidden": 5120, "width": 6144},
+    axes={"num_tokens": var, "hidden": 4096, "width": 6144},
     inputs={
         "x": activation("bfloat16[num_tokens, hidden]", draw.normal(std=2.0)),
         "gain": weight("bfloat16[hidden]", draw.norm_weight()),

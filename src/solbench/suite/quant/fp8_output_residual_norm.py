@@ -13,7 +13,9 @@ PROBLEM = Problem(
     models=(
         Model(
             "RedHatAI/Llama-3.3-70B-Instruct-FP8-dynamic",
-            "hidden_size 8192, num_attention_heads 64 × head_dim 128, rms_norm_eps 1e-5, dynamic per-token FP8",
+            "hidden_size 8192, num_attention_heads 64 × head_dim 128, rms_norm_eps 1e-5, "
+            "dynamic per-token FP8",
+            read="its base model: ai-dynamo/aiconfigurator: meta-llama--Llama-3.3-70B-Instruct",
         ),
     ),
     axes={"num_tokens": var, "width": 8192, "hidden": 8192},

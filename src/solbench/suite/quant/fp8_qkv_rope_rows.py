@@ -14,7 +14,9 @@ PROBLEM = Problem(
     models=(
         Model(
             "RedHatAI/Meta-Llama-3.1-8B-Instruct-FP8-dynamic",
-            "hidden_size 4096, num_attention_heads 32, num_key_value_heads 8, head_dim 128, rope_theta 500000",
+            "hidden_size 4096, num_attention_heads 32, num_key_value_heads 8, head_dim 128, "
+            "rope_theta 500000",
+            read="its base model: citsjtu2020/LLM-Prof: sglang/Model_Config.md",
         ),
     ),
     axes={

@@ -16,6 +16,7 @@ PROBLEM = Problem(
         Model(
             "Qwen/Qwen3-Next-80B-A3B-Instruct-FP8",
             "hidden_size 2048, shared_expert_intermediate_size 512, weight_block_size 128, 128",
+            read="its base model: ai-dynamo/aiconfigurator: Qwen--Qwen3-Next-80B-A3B-Thinking",
         ),
     ),
     axes={

@@ -12,7 +12,11 @@ PROBLEM = Problem(
     tier="Quant",
     family="mlp",
     models=(
-        Model("Qwen/Qwen3-32B-FP8", "intermediate_size 25600, hidden_size 5120, weight_block_size 128, 128"),
+        Model(
+            "Qwen/Qwen3-32B-FP8",
+            "intermediate_size 25600, hidden_size 5120, weight_block_size 128, 128",
+            read="its base model: citsjtu2020/LLM-Prof: sglang/Model_Config.md",
+        ),
     ),
     axes={
         "num_tokens": var, "inner": 25600, "two_inner": "2 * inner", "hidden": 5120,

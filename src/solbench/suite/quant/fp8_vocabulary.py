@@ -9,7 +9,11 @@ PROBLEM = Problem(
     tier="Quant",
     family="projection",
     models=(
-        Model("RedHatAI/Meta-Llama-3.1-8B-Instruct-FP8-dynamic", "hidden_size 4096, vocab_size 128256"),
+        Model(
+            "RedHatAI/Meta-Llama-3.1-8B-Instruct-FP8-dynamic",
+            "hidden_size 4096, vocab_size 128256",
+            read="its base model: citsjtu2020/LLM-Prof: sglang/Model_Config.md",
+        ),
     ),
     axes={"num_tokens": var, "hidden": 4096, "vocabulary": 128256},
     inputs={

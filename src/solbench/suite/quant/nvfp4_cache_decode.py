@@ -13,7 +13,11 @@ PROBLEM = Problem(
     tier="Quant",
     family="attention",
     models=(
-        Model("nvidia/Qwen3-8B-FP4", "num_attention_heads 32, num_key_value_heads 8, head_dim 128"),
+        Model(
+            "nvidia/Qwen3-8B-FP4",
+            "num_attention_heads 32, num_key_value_heads 8, head_dim 128",
+            read="its base model: citsjtu2020/LLM-Prof: sglang/Model_Config.md",
+        ),
     ),
     axes={
         "batch": var, "capacity": var, "total_keys": var, "num_heads": 32, "num_kv_heads": 8,

@@ -12,7 +12,11 @@ PROBLEM = Problem(
     tier="Quant",
     family="moe",
     models=(
-        Model("nvidia/Qwen3-30B-A3B-FP4", "num_experts 128, hidden_size 2048, moe_intermediate_size 768"),
+        Model(
+            "nvidia/Qwen3-30B-A3B-FP4",
+            "num_experts 128, hidden_size 2048, moe_intermediate_size 768",
+            read="its base model: citsjtu2020/LLM-Prof: sglang/Model_Config.md",
+        ),
     ),
     axes={
         "num_rows": var, "experts": 128, "hidden": 2048, "inner": 768, "two_inner": "2 * inner",

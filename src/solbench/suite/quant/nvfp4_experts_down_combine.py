@@ -13,8 +13,10 @@ PROBLEM = Problem(
     family="moe",
     models=(
         Model(
-            "nvidia/DeepSeek-R1-0528-FP4",
-            "n_routed_experts 256, num_experts_per_tok 8, hidden_size 7168, moe_intermediate_size 2048",
+            "nvidia/DeepSeek-R1-FP4",
+            "n_routed_experts 256, num_experts_per_tok 8, hidden_size 7168, "
+            "moe_intermediate_size 2048",
+            read="its base model: huggingface/transformers: configuration_deepseek_v3.py",
         ),
     ),
     axes={

@@ -9,8 +9,11 @@ PROBLEM = Problem(
     tier="Quant",
     family="projection",
     models=(
-        Model("nvidia/Llama-3.3-70B-Instruct-FP4", "hidden_size 8192, 2 × intermediate_size 28672, NVFP4"),
-        Model("nvidia/Llama-3.1-405B-Instruct-FP4", "hidden_size 16384, intermediate_size 53248, NVFP4"),
+        Model(
+            "nvidia/Llama-3.3-70B-Instruct-FP4",
+            "hidden_size 8192, 2 × intermediate_size 28672, NVFP4",
+            read="its base model: ai-dynamo/aiconfigurator: meta-llama--Llama-3.3-70B-Instruct",
+        ),
     ),
     axes={
         "num_tokens": var, "hidden": 8192, "width": 57344,

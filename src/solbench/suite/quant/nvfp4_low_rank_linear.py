@@ -13,8 +13,9 @@ PROBLEM = Problem(
     models=(
         Model(
             "nunchaku-tech/nunchaku-flux.1-dev",
-            "FLUX.1 dev: num_attention_heads 24 × attention_head_dim 128, to q, k and v; NVFP4, rank 32",
-            "diffusion",
+            "FLUX.1 dev: num_attention_heads 24 × attention_head_dim 128, to q, k and v; "
+            "NVFP4, rank 32",
+            "diffusion", read="its base model: black-forest-labs/flux: src/flux/util.py",
         ),
     ),
     axes={

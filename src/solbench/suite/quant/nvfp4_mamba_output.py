@@ -13,7 +13,9 @@ PROBLEM = Problem(
     models=(
         Model(
             "nvidia/NVIDIA-Nemotron-Nano-9B-v2-NVFP4",
-            "hidden_size 4480, mamba_num_heads 128 × mamba_head_dim 80, n_groups 8, layer_norm_epsilon 1e-5",
+            "hidden_size 4480, mamba_num_heads 128 × mamba_head_dim 80, n_groups 8, "
+            "layer_norm_epsilon 1e-5",
+            read="its base model: NVIDIA-NeMo/Megatron-Bridge: docs/models/llm/nemotronh.md",
         ),
     ),
     axes={

@@ -8,7 +8,13 @@ PROBLEM = Problem(
     name="nvfp4_mlp_h4096_i12288",
     tier="Quant",
     family="mlp",
-    models=(Model("nvidia/Qwen3-8B-FP4", "hidden_size 4096, intermediate_size 12288, NVFP4"),),
+    models=(
+        Model(
+            "nvidia/Qwen3-8B-FP4",
+            "hidden_size 4096, intermediate_size 12288, NVFP4",
+            read="its base model: citsjtu2020/LLM-Prof: sglang/Model_Config.md",
+        ),
+    ),
     axes={
         "num_tokens": var, "hidden": 4096, "inner": 12288, "two_inner": "2 * inner",
         "packed_hidden": "hidden // 2", "hidden_blocks": "hidden // 16",

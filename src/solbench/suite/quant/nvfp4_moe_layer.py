@@ -14,7 +14,9 @@ PROBLEM = Problem(
     models=(
         Model(
             "nvidia/Qwen3-235B-A22B-FP4",
-            "hidden_size 4096, moe_intermediate_size 1536, num_experts 128, num_experts_per_tok 8",
+            "hidden_size 4096, moe_intermediate_size 1536, num_experts 128, "
+            "num_experts_per_tok 8",
+            read="its base model: zyzshishui/slime: scripts/models/qwen3-235B-A22B.sh",
         ),
     ),
     axes={

@@ -14,6 +14,7 @@ PROBLEM = Problem(
         Model(
             "nvidia/Llama-3.1-8B-Instruct-FP4",
             "hidden_size 4096, (32 + 2 × 8) heads × head_dim 128, rms_norm_eps 1e-5, NVFP4",
+            read="its base model: citsjtu2020/LLM-Prof: sglang/Model_Config.md",
         ),
     ),
     axes={

@@ -13,7 +13,9 @@ PROBLEM = Problem(
     models=(
         Model(
             "nvidia/Llama-3.1-405B-Instruct-FP4",
-            "hidden_size 16384, num_attention_heads 128 × head_dim 128, rms_norm_eps 1e-5, NVFP4",
+            "hidden_size 16384, num_attention_heads 128 × head_dim 128, rms_norm_eps 1e-5, "
+            "NVFP4",
+            read="its base model: meta-llama/llama-models: models/sku_list.py",
         ),
     ),
     axes={

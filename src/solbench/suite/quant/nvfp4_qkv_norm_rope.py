@@ -13,8 +13,9 @@ PROBLEM = Problem(
     models=(
         Model(
             "nvidia/Qwen3-32B-FP4",
-            "hidden_size 5120, num_attention_heads 64, num_key_value_heads 8, head_dim 128, rms_norm_eps 1e-6, "
-            "rope_theta 1000000",
+            "hidden_size 5120, num_attention_heads 64, num_key_value_heads 8, head_dim 128, "
+            "rms_norm_eps 1e-6, rope_theta 1000000",
+            read="its base model: citsjtu2020/LLM-Prof: sglang/Model_Config.md",
         ),
     ),
     axes={

@@ -12,7 +12,11 @@ PROBLEM = Problem(
     tier="Quant",
     family="mlp",
     models=(
-        Model("nvidia/DeepSeek-R1-FP4", "hidden_size 7168, n_shared_experts 1, moe_intermediate_size 2048"),
+        Model(
+            "nvidia/DeepSeek-R1-FP4",
+            "hidden_size 7168, n_shared_experts 1, moe_intermediate_size 2048",
+            read="its base model: huggingface/transformers: configuration_deepseek_v3.py",
+        ),
     ),
     axes={
         "num_tokens": var, "hidden": 7168, "inner": 2048, "two_inner": "2 * inner",

@@ -11,7 +11,11 @@ PROBLEM = Problem(
     tier="Quant",
     family="mlp",
     models=(
-        Model("nvidia/Llama-3.3-70B-Instruct-FP4", "intermediate_size 28672, hidden_size 8192"),
+        Model(
+            "nvidia/Llama-3.3-70B-Instruct-FP4",
+            "intermediate_size 28672, hidden_size 8192",
+            read="its base model: ai-dynamo/aiconfigurator: meta-llama--Llama-3.3-70B-Instruct",
+        ),
     ),
     axes={
         "num_tokens": var, "inner": 28672, "two_inner": "2 * inner", "hidden": 8192,

@@ -11,8 +11,11 @@ PROBLEM = Problem(
     tier="Quant",
     family="projection",
     models=(
-        Model("nvidia/Qwen3-14B-FP4", "hidden_size 5120, o_proj of 40 heads × 128, NVFP4"),
-        Model("RedHatAI/Qwen3-32B-NVFP4A16", "hidden_size 5120, weight-only NVFP4"),
+        Model(
+            "nvidia/Qwen3-14B-FP4",
+            "hidden_size 5120, o_proj of 40 heads × 128, NVFP4",
+            read="its base model: citsjtu2020/LLM-Prof: sglang/Model_Config.md",
+        ),
     ),
     axes={
         "num_tokens": var, "hidden": 5120, "width": 5120,
