@@ -16,6 +16,7 @@ from solbench.cli import (  # noqa: F401 - commands register themselves when imp
     doctor,
     eval,
     explain,
+    guard,
     hardware,
     ir,
     ops,

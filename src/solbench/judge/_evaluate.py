@@ -26,6 +26,7 @@ from solbench.judge._statistics import Budget
 from solbench.judge._traces import WorkloadResult, make_trace, score_of, solbench_version
 from solbench.judge._verdicts import Failure, failure_of_outputs
 from solbench.judge.admission import Admission, admit
+from solbench.judge.guard import library_flags, review, review_artifact
 from solbench.spec import (
     Environment,
     Flag,
@@ -98,6 +99,7 @@ class EvaluationRun:
             hardware=judge.device.title(),
             libs={**judge.device.libraries(), "solbench": solbench_version()},
         )
+        self._findings = review(request.solution, request.problem.definition)
 
     def run(self) -> None:
         """Evaluate. Workers and buffers are gone when it returns or raises, on an interrupt too."""
@@ -138,6 +140,7 @@ class EvaluationRun:
         except BuildError as error:
             reason = f"{error.first_error}\n{error.log}" if error.log else error.first_error
             return Failure("COMPILE_ERROR", reason, "build")
+        self._findings += review_artifact(self._artifact)
         return None
 
     def _needs_gpu(self) -> str | None:
@@ -373,6 +376,7 @@ class EvaluationRun:
                 *case.measurement.flag_list(),
                 *_held_scalars(case.oracle),
                 *self._problem_flags(case),
+                *self._library_flags(case),
                 *self._flags(),
             ),
             digests=self._digests(case),
@@ -385,7 +389,12 @@ class EvaluationRun:
             mode=self._request.mode,
             device=self._judge.device.name,
             admission=case.admission,
+            findings=self._findings,
         )
+
+    def _library_flags(self, case: Case) -> Sequence[Flag]:
+        advice = case.measurement.advice
+        return library_flags(self._request.problem.definition, advice.log) if advice else ()
 
     def _problem_flags(self, case: Case) -> Iterator[Flag]:
         """What the problem is to blame for, and a precision below the one it declares."""

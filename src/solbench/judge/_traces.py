@@ -20,12 +20,14 @@ from solbench.judge._samples import Series
 from solbench.judge._statistics import median_interval, quantile
 from solbench.judge._verdicts import Failure
 from solbench.judge.admission import Admission
+from solbench.judge.guard import Finding
 from solbench.score import ScoreResult, failed, sol_score, undecidable
 from solbench.spec import (
     Correctness,
     Environment,
     Evaluation,
     Flag,
+    GuardFinding,
     Performance,
     SolBenchRecord,
     Timing,
@@ -59,6 +61,8 @@ class WorkloadResult:
     mode: str
     device: str
     admission: Admission | None
+    findings: tuple[Finding, ...] = ()
+    """Of the static rules."""
 
 
 def score_of(result: WorkloadResult) -> ScoreResult:
@@ -125,11 +129,26 @@ def _record(result: WorkloadResult, score: ScoreResult) -> SolBenchRecord:
         advice=_advice(measured.advice) if measured else None,
         precision=_precision(result),
         admission=_admission(result.admission),
+        findings=_findings(result.findings),
         mode=result.mode,
         device=result.device,
         calls=measured.calls if measured else 0,
         phase=failure.phase if failure else "run",
         version=solbench_version(),
+    )
+
+
+def _findings(findings: Sequence[Finding]) -> tuple[GuardFinding, ...]:
+    return tuple(
+        GuardFinding(
+            rule=each.rule,
+            severity=each.severity,
+            file=printable(each.file),
+            line=each.line,
+            message=printable(each.message),
+            excerpt=printable(each.excerpt),
+        )
+        for each in findings
     )
 
 

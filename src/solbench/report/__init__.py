@@ -8,6 +8,7 @@ from solbench.report._cache import cache_plot, cache_tables
 from solbench.report._compare import compare_table
 from solbench.report._explain import explain_report, plain_count_table
 from solbench.report._explain_page import explain_page
+from solbench.report._guard import guard_report, rules_table
 from solbench.report._hardware import calibration_report, hardware_report, hardware_table
 from solbench.report._ops import coverage_report, rules_report
 from solbench.report._page import html_page
@@ -33,6 +34,7 @@ __all__ = [
     "explain_page",
     "explain_report",
     "findings_report",
+    "guard_report",
     "hardware_report",
     "hardware_table",
     "html_page",
@@ -40,5 +42,6 @@ __all__ = [
     "plain_count_table",
     "roofline_svg",
     "rules_report",
+    "rules_table",
     "summarise",
 ]

@@ -75,6 +75,18 @@ class Flag(_Exchanged):
     evidence: str
 
 
+class GuardFinding(_Exchanged):
+    """What a static rule saw in the sources or in what was built. A signal: no verdict rests on it."""
+
+    rule: str
+    severity: Literal["note", "warning", "alarm"]
+    file: str
+    line: int
+    """From 1; 0 for a file as a whole."""
+    message: str
+    excerpt: str = ""
+
+
 class Timing(_Exchanged):
     """Latency of one call by the judge's clock."""
 
@@ -128,6 +140,8 @@ class SolBenchRecord(_Exchanged):
     """Errors of candidate and reference against float64, over the calls that were audited."""
     admission: dict[str, Any] | None = None
     """What was found about the problem itself: ``passed``, and check → outcome and detail."""
+    findings: tuple[GuardFinding, ...] = ()
+    """What static rules saw in the solution, gravest first."""
     mode: str = ""
     """``reward`` or ``rank``."""
     device: str = ""
