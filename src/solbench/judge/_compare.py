@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from solbench.errors import ReferenceFailed
-from solbench.judge._evaluate import Case, EvaluationRun
+from solbench.judge._evaluate import EvaluationRun
 from solbench.judge._measure import Bench
+from solbench.judge._request import Case
 from solbench.judge._samples import FEW, Series
 from solbench.judge._statistics import Interval, StopRule, Stopwatch, median_interval
 from solbench.judge._verdicts import Failure

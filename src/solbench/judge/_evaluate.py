@@ -3,38 +3,25 @@ others."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
 
-from solbench.errors import BuildError, InputError, JailError, ReferenceFailed
-from solbench.jail import Limits, Walls, build
+from solbench.errors import BuildError, JailError, ReferenceFailed
+from solbench.jail import Walls, build
 from solbench.jail.protocol import Artifact
-from solbench.judge._bounds import BoundOrNote
-from solbench.judge._device import Arena
 from solbench.judge._floor import NO_FLOOR
-from solbench.judge._layouts import plan_layout
 from solbench.judge._measure import Audits, Bench, Measurement
+from solbench.judge._opening import CaseOpener
 from solbench.judge._oracle import Oracle
-from solbench.judge._orders import Fault, Replayed, Verdict
+from solbench.judge._orders import Verdict
 from solbench.judge._reference import reference_solution
+from solbench.judge._request import Case, Request
 from solbench.judge._runner import Runner, limits_for
-from solbench.judge._sections import Section
-from solbench.judge._seeds import SeedBook
 from solbench.judge._session import LocalJudge
-from solbench.judge._statistics import Budget
 from solbench.judge._traces import WorkloadResult, make_trace, score_of, solbench_version
-from solbench.judge._verdicts import Failure, failure_of_outputs
-from solbench.judge.admission import Admission, admit
-from solbench.judge.guard import library_flags, review, review_artifact
+from solbench.judge._verdicts import Failure
 from solbench.spec import (
     Environment,
     Flag,
-    Problem,
-    Solution,
-    Trace,
-    Workload,
-    contained,
     definition_digest,
     signature_error,
     solution_digest,
@@ -44,44 +31,6 @@ from solbench.spec import (
 _GPU_LANGUAGES = frozenset(
     {"cuda_cpp", "cutlass", "cudnn", "cublas", "cute_dsl", "cutile", "cudnn_frontend"}
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Request:
-    """What is to be evaluated, and how."""
-
-    problem: Problem
-    solution: Solution
-    workloads: tuple[Workload, ...]
-    hardware: str
-    mode: str
-    budget: Budget
-    require_jail: bool
-    require_admission: bool
-    limits: Limits | None
-    tell: Callable[[Verdict], None]
-    faults: Mapping[str, Fault]
-    replays: Mapping[str, Replayed] = field(default_factory=dict)
-
-
-@dataclass(slots=True)
-class Case:
-    """One workload on its way to a verdict."""
-
-    number: int
-    """Its place in the request."""
-    workload: Workload
-    bound: BoundOrNote
-    seeds: SeedBook
-    measurement: Measurement = field(default_factory=Measurement)
-    failure: Failure | None = None
-    oracle: Oracle | None = None
-    admission: Admission | None = None
-    arena: Arena | None = None
-    reference_arena: Arena | None = None
-    layout: int = -1
-    """Index of the worker's layout; -1 for a workload that is never run."""
-    trace: Trace | None = None
 
 
 class EvaluationRun:
@@ -99,7 +48,6 @@ class EvaluationRun:
             hardware=judge.device.title(),
             libs={**judge.device.libraries(), "solbench": solbench_version()},
         )
-        self._findings = review(request.solution, request.problem.definition)
 
     def run(self) -> None:
         """Evaluate. Workers and buffers are gone when it returns or raises, on an interrupt too."""
@@ -117,9 +65,9 @@ class EvaluationRun:
     def open(self) -> list[Case]:
         """Build, lay out and start; the cases that have no verdict yet."""
         failure = self._build()
+        opener = CaseOpener(self._judge, self._request)
         self.cases = [
-            self._open_case(number, workload)
-            for number, workload in enumerate(self._request.workloads)
+            opener.open(number, workload) for number, workload in enumerate(self._request.workloads)
         ]
         for case in self.cases:
             case.failure = case.failure or failure
@@ -140,7 +88,6 @@ class EvaluationRun:
         except BuildError as error:
             reason = f"{error.first_error}\n{error.log}" if error.log else error.first_error
             return Failure("COMPILE_ERROR", reason, "build")
-        self._findings += review_artifact(self._artifact)
         return None
 
     def _needs_gpu(self) -> str | None:
@@ -148,87 +95,6 @@ class EvaluationRun:
         if self._judge.device.name != "cpu" or not languages:
             return None
         return f"{', '.join(sorted(languages))} needs an NVIDIA GPU: use device cuda:0"
-
-    def _open_case(self, number: int, workload: Workload) -> Case:
-        fault = self._request.faults.get(workload.uuid)
-        replayed = self._request.replays.get(workload.uuid)
-        seeds = SeedBook(replayed.secret) if replayed else SeedBook()
-        case = Case(number, workload, self._bound(number, workload, fault), seeds)
-        if fault is not None and fault.section is not Section.BOUND:
-            case.failure = Failure("INVALID_REFERENCE", fault.reason, "spec")
-            return case
-        try:
-            case.oracle = self._oracle(case, case.seeds)
-            case.failure = self._admit(case, case.oracle) or self._lay_out(case, case.oracle)
-        except (ReferenceFailed, InputError) as error:
-            case.failure = Failure("INVALID_REFERENCE", str(error), "spec")
-        except (MemoryError, OSError, RuntimeError) as error:
-            # What torch and mmap raise where there is no room; other workloads may fit.
-            reason = f"this workload cannot be prepared here: {error}"
-            case.failure = Failure("INVALID_REFERENCE", reason, "prepare")
-        return case
-
-    def _bound(self, number: int, workload: Workload, fault: Fault | None) -> BoundOrNote:
-        """The bound, unless the problem's code is known to hang or crash."""
-        if fault is not None:
-            return BoundOrNote(None, f"no bound: {fault.reason}")
-        request = self._request
-        # Deriving it executes the reference.
-        with self._judge.sections.within(number, Section.BOUND), contained():
-            return self._judge.bounds.get(request.problem, workload, request.hardware)
-
-    def _oracle(self, case: Case, seeds: SeedBook) -> Oracle:
-        def within(section: Section) -> AbstractContextManager[None]:
-            return self._judge.sections.within(case.number, section)
-
-        device, problem = self._judge.device.oracle_device, self._request.problem
-        return Oracle(problem, case.workload, device, seeds.weights_seed, within)
-
-    def _admit(self, case: Case, oracle: Oracle) -> Failure | None:
-        """Whether the problem can tell right from wrong; the reference must pass its own rule.
-
-        A public problem with a weak gate is judged all the same, with a flag: its rule is not ours.
-        """
-
-        def find() -> Admission:
-            throwaway = SeedBook()
-            return admit(self._oracle(case, throwaway), throwaway.seed)
-
-        request = self._request
-        case.admission = self._judge.admissions.get(request.problem, case.workload, find)
-        oracle.errors = dict(case.admission.errors)
-        if case.admission.passed:
-            return None
-        own = request.problem.definition.solbench is not None
-        if own or request.require_admission or case.admission.is_unsound:
-            return Failure("INVALID_REFERENCE", case.admission.reasons(), "spec")
-        return None
-
-    def _lay_out(self, case: Case, oracle: Oracle) -> Failure | None:
-        """Buffers for the workload, with throwaway values; weights that may be repacked are the real
-        ones."""
-        device = self._judge.device
-        throwaway = SeedBook().seed(0)
-        inputs = oracle.inputs(throwaway)
-        shown = oracle.inputs(throwaway)
-        expected = oracle.expected(inputs)
-        failure = failure_of_outputs(oracle.rule.sound(expected))
-        if failure is not None:
-            return Failure("INVALID_REFERENCE", failure.reason, "spec")
-        layout = plan_layout(
-            shown,
-            expected,
-            buffer_multiple=device.buffer_multiple,
-            max_slots=device.max_slots,
-            slot_budget_bytes=device.slot_budget_bytes,
-        )
-        case.arena = device.arena(layout)
-        case.reference_arena = device.arena(layout, sharing=case.arena)
-        for arena in (case.arena, case.reference_arena):
-            for slot in range(layout.slots):
-                arena.fill(slot, shown)
-            arena.poison(range(layout.slots), "zeros")
-        return None
 
     def _start_runners(self, cases: Sequence[Case]) -> None:
         assert self._artifact is not None
@@ -376,7 +242,6 @@ class EvaluationRun:
                 *case.measurement.flag_list(),
                 *_held_scalars(case.oracle),
                 *self._problem_flags(case),
-                *self._library_flags(case),
                 *self._flags(),
             ),
             digests=self._digests(case),
@@ -389,12 +254,7 @@ class EvaluationRun:
             mode=self._request.mode,
             device=self._judge.device.name,
             admission=case.admission,
-            findings=self._findings,
         )
-
-    def _library_flags(self, case: Case) -> Sequence[Flag]:
-        advice = case.measurement.advice
-        return library_flags(self._request.problem.definition, advice.log) if advice else ()
 
     def _problem_flags(self, case: Case) -> Iterator[Flag]:
         """What the problem is to blame for, and a precision below the one it declares."""

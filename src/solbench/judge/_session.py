@@ -29,7 +29,7 @@ from solbench.spec import Problem, Solution, Trace
 
 if TYPE_CHECKING:
     from solbench.judge._compare import Comparison
-    from solbench.judge._evaluate import Request
+    from solbench.judge._request import Request
     from solbench.judge.admission import Admission
 
 Answer = Any
@@ -111,7 +111,7 @@ class LocalJudge:
             EvaluationRun(self, self._request(order, tell)).run()
 
     def _request(self, order: Order, tell: Callable[[Verdict], None]) -> Request:
-        from solbench.judge._evaluate import Request
+        from solbench.judge._request import Request
 
         options = order.options
         mode = options.get("mode", "reward")
