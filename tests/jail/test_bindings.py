@@ -13,7 +13,7 @@ from tests.jail.conftest import Spawn, layout_of
 from tests.jail.test_builders import cache, needs_cpp, needs_nvcc, solution  # noqa: F401
 
 from solbench.errors import BuildError
-from solbench.jail import Artifact, Command, Status, build
+from solbench.jail import Artifact, Command, Layout, ScalarField, Status, build
 from solbench.jail.builders import _packages
 from solbench.spec import load_solution
 
@@ -57,9 +57,61 @@ slow = pytest.mark.skipif(
 )
 
 
-def doubles(spawn: Spawn, artifact: Artifact) -> None:
+C_SETUP = """
+#include "solbench.h"
+static double factor = 0;
+extern "C" int setup(const DLTensor* const* inputs, DLTensor* const* outputs,
+                     const double* scalars, void* stream) {
+  const DLTensor *x = inputs[0], *y = outputs[0];
+  if (x->data || y->data || stream) return 7;
+  if (x->ndim != 2 || x->shape[0] != 3 || x->strides[0] != 5 || x->strides[1] != 1) return 8;
+  if (x->dtype.code != kDLFloat || x->dtype.bits != 32 || x->device.device_type != kDLCPU) return 9;
+  factor += scalars[0];
+  return FAILURE;
+}
+extern "C" int run(const DLTensor* const* inputs, DLTensor* const* outputs, const double*, void*) {
+  for (int i = 0; i < 15; ++i)
+    static_cast<float*>(outputs[0]->data)[i] = factor * static_cast<float*>(inputs[0]->data)[i];
+  return 0;
+}
+"""
+TVM_FFI_SETUP = """
+#include <tvm/ffi/container/map.h>
+#include <tvm/ffi/container/tensor.h>
+#include <tvm/ffi/function.h>
+using namespace tvm::ffi;
+static int64_t factor = 0;
+void plan(Map<String, Any> inputs) {
+  auto x = inputs["x"].cast<Map<String, Any>>();
+  TVM_FFI_ICHECK(x["shape"].cast<Array<int64_t>>()[1] == 5);
+  TVM_FFI_ICHECK(x["dtype"].cast<DLDataType>().bits == 32);
+  factor += inputs["k"].cast<int64_t>();
+}
+void scale(TensorView x, int64_t, TensorView y) {
+  for (int i = 0; i < 15; ++i)
+    static_cast<float*>(y.data_ptr())[i] = factor * static_cast<float*>(x.data_ptr())[i];
+}
+TVM_FFI_DLL_EXPORT_TYPED_FUNC(setup, plan);
+TVM_FFI_DLL_EXPORT_TYPED_FUNC(run, scale);
+"""
+TORCH_SETUP = """
+#include <torch/extension.h>
+static double factor = 0;
+void plan(const py::dict& inputs) {
+  TORCH_CHECK(inputs["x"]["shape"].cast<std::vector<int64_t>>() == std::vector<int64_t>({3, 5}));
+  factor += inputs["k"].cast<double>();
+}
+void scale(const torch::Tensor& x, int64_t, torch::Tensor y) { at::mul_out(y, x, x.new_full({}, factor)); }
+PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("setup", &plan); m.def("run", &scale); }
+"""
+SCALED = layout_of(
+    [("x", (3, 5), "float32"), ScalarField("k", 2)], [("y", (3, 5), "float32")], slots=2
+)
+
+
+def doubles(spawn: Spawn, artifact: Artifact, layout: Layout = LAYOUT) -> None:
     """Prepared, sealed, and right on both slots."""
-    jailed = spawn(layout=LAYOUT, artifact=artifact)
+    jailed = spawn(layout=layout, artifact=artifact)
     assert jailed.seal().ok, jailed.worker.log_tail()
     for slot in (0, 1):
         jailed.input("x", slot).fill_(slot + 1.25)
@@ -99,6 +151,39 @@ def test_a_torch_extension_is_built_and_called(spawn: Spawn) -> None:
     doubles(spawn, build(source, "cpu"))
 
 
+@needs_cpp
+def test_setup_of_a_c_solution_plans_once_without_memory(spawn: Spawn) -> None:
+    """Twice or not at all would scale by another factor than 2."""
+    text = C_SETUP.replace("FAILURE", "0")
+    doubles(spawn, build(solution("cpp", {"k.cpp": text}, "k.cpp::run"), "cpu"), SCALED)
+
+
+@needs_cpp
+def test_a_c_setup_that_fails_is_named(spawn: Spawn) -> None:
+    text = C_SETUP.replace("FAILURE", "31")
+    artifact = build(solution("cpp", {"k.cpp": text}, "k.cpp::run"), "cpu")
+    jailed = spawn(layout=SCALED, artifact=artifact)
+    assert jailed.prepare().status == Status.CALL_RAISED
+    assert "setup returned 31" in jailed.worker.log_tail()
+
+
+@needs_cpp
+@needs_tvm_ffi
+def test_setup_of_a_tvm_ffi_solution_gets_shapes_and_scalars(spawn: Spawn) -> None:
+    source = solution("cpp", {"k.cpp": TVM_FFI_SETUP}, "k.cpp::run", binding="tvm_ffi")
+    doubles(spawn, build(source, "cpu"), SCALED)
+
+
+@slow
+@needs_cpp
+@pytest.mark.timeout(300)
+def test_setup_of_a_torch_extension_gets_shapes_and_scalars(spawn: Spawn) -> None:
+    flags = {"cflags": ["-O0"]}
+    files = {"k.cpp": TORCH_SETUP}
+    source = solution("cpp", files, "k.cpp::run", binding="torch", compile_options=flags)
+    doubles(spawn, build(source, "cpu"), SCALED)
+
+
 @needs_numba
 @pytest.mark.timeout(300)
 def test_numba_compiles_in_prepare_and_runs_sealed(spawn: Spawn) -> None:
@@ -120,7 +205,7 @@ def test_gpu_examples_build(name: str) -> None:
     ("language", "command"),
     [
         ("cute_dsl", "pip install nvidia-cutlass-dsl"),
-        ("cutile", "pip install cuda-tile"),
+        ("cutile", r"pip install cuda-tile\[tileiras\]"),
         ("cudnn_frontend", "pip install nvidia-cudnn-frontend"),
         ("numba", "pip install numba"),
     ],

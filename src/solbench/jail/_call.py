@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 
+from solbench.jail._c_call import Call, c_call
 from solbench.jail._load import Entry, Rejected
 from solbench.jail.protocol import Artifact, Layout, ScalarField, Status, TensorField
-
-Call = Callable[[], None]
-"""Ready to run. Raises ``Rejected``, or whatever the submission raises."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +59,10 @@ def make_call(
 ) -> Call:
     """The call of this slot. ``stream`` gives the raw stream for the plain C entry."""
     if artifact.kind == "c":
-        return _c_call(entry, layout, slot, stream)
+        values = [each for each in (*slot.arguments, *slot.outputs) if torch.is_tensor(each)]
+        device = values[0].device
+        addresses = [each.data_ptr() for each in values]
+        return c_call("the C entry", entry.function, layout, addresses, device, stream)
     function = entry.function
     if artifact.destination_passing:
         everything = (*slot.arguments, *slot.outputs)
@@ -76,6 +76,24 @@ def make_call(
         store(function(*slot.arguments), layout.outputs, slot.outputs)
 
     return call_and_store
+
+
+def call_setup(
+    entry: Entry,
+    artifact: Artifact,
+    layout: Layout,
+    device: torch.device,
+    stream: Callable[[], int] | None = None,
+) -> None:
+    """Let the solution plan for this layout, if it wants to. Raises what it raises."""
+    if entry.setup is None:
+        return
+    if artifact.kind != "c":
+        entry.setup(describe(layout))
+        return
+    tensors = [field for field in layout.arguments if isinstance(field, TensorField)]
+    nowhere = [0] * (len(tensors) + len(layout.outputs))
+    c_call("setup", entry.setup, layout, nowhere, device, stream)()
 
 
 def store(result: Any, fields: Sequence[TensorField], outputs: Sequence[torch.Tensor]) -> None:
@@ -125,73 +143,3 @@ def _checked(value: Any, field: TensorField, output: torch.Tensor) -> torch.Tens
             Status.WRONG_DTYPE, f"output '{field.name}' is {value.dtype} instead of {output.dtype}"
         )
     return value
-
-
-class _Device(ctypes.Structure):
-    _fields_ = (("device_type", ctypes.c_int32), ("device_id", ctypes.c_int32))
-
-
-class _DataType(ctypes.Structure):
-    _fields_ = (("code", ctypes.c_uint8), ("bits", ctypes.c_uint8), ("lanes", ctypes.c_uint16))
-
-
-class DLTensor(ctypes.Structure):
-    """The ABI of DLPack's ``DLTensor``."""
-
-    _fields_ = (
-        ("data", ctypes.c_void_p),
-        ("device", _Device),
-        ("ndim", ctypes.c_int32),
-        ("dtype", _DataType),
-        ("shape", ctypes.POINTER(ctypes.c_int64)),
-        ("strides", ctypes.POINTER(ctypes.c_int64)),
-        ("byte_offset", ctypes.c_uint64),
-    )
-
-
-_CODES = {
-    "float64": (2, 64), "float32": (2, 32), "float16": (2, 16), "bfloat16": (4, 16),
-    "float8_e4m3fn": (10, 8), "float8_e5m2": (12, 8), "int64": (0, 64), "int32": (0, 32),
-    "int16": (0, 16), "int8": (0, 8), "uint8": (1, 8), "bool": (6, 8),
-}  # fmt: skip
-"""dtype → DLPack's type code and bits; ``float4_e2m1fn_x2`` is two lanes of four bits."""
-_CPU, _CUDA = 1, 2
-
-
-def _dl_tensor(tensor: torch.Tensor, dtype: str) -> DLTensor:
-    code, bits, lanes = (17, 4, 2) if dtype == "float4_e2m1fn_x2" else (*_CODES[dtype], 1)
-    dimensions = tensor.dim()
-    on_cuda = tensor.is_cuda
-    return DLTensor(
-        data=tensor.data_ptr(),
-        device=_Device(_CUDA if on_cuda else _CPU, tensor.get_device() if on_cuda else 0),
-        ndim=dimensions,
-        dtype=_DataType(code, bits, lanes),
-        shape=(ctypes.c_int64 * dimensions)(*tensor.shape),
-        strides=(ctypes.c_int64 * dimensions)(*tensor.stride()),
-        byte_offset=0,
-    )
-
-
-def _c_call(entry: Entry, layout: Layout, slot: Slot, stream: Callable[[], int] | None) -> Call:
-    pairs = list(zip(layout.arguments, slot.arguments, strict=True))
-    inputs = [
-        _dl_tensor(value, field.dtype) for field, value in pairs if isinstance(field, TensorField)
-    ]
-    outputs = [
-        _dl_tensor(value, field.dtype)
-        for field, value in zip(layout.outputs, slot.outputs, strict=True)
-    ]
-    numbers = [float(field.value) for field in layout.arguments if isinstance(field, ScalarField)]
-    input_pointers = (ctypes.POINTER(DLTensor) * len(inputs))(*map(ctypes.pointer, inputs))
-    output_pointers = (ctypes.POINTER(DLTensor) * len(outputs))(*map(ctypes.pointer, outputs))
-    scalars = (ctypes.c_double * len(numbers))(*numbers)
-    function = entry.function
-
-    def call() -> None:
-        raw_stream = ctypes.c_void_p(stream()) if stream else None
-        code = function(input_pointers, output_pointers, scalars, raw_stream)
-        if code:
-            raise Rejected(Status.CALL_RAISED, f"the C entry returned {code}")
-
-    return call

@@ -32,10 +32,13 @@ class Rejected(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What to call. ``setup`` is the solution's optional hook for planning and compilation."""
+    """What to call. ``setup`` is the solution's optional hook for planning and compilation.
+
+    With the plain C entry it has the entry's own signature, else it takes ``_call.describe``'s dictionary.
+    """
 
     function: Callable[..., Any]
-    setup: Callable[[dict[str, Any]], Any] | None = None
+    setup: Callable[..., Any] | None = None
 
 
 class _SolutionFinder:
@@ -64,7 +67,7 @@ def load(artifact: Artifact) -> Entry:
 def _load_shared(artifact: Artifact) -> Entry:
     try:
         library = ctypes.CDLL(str(Path(artifact.folder, artifact.entry_file)))
-        return Entry(getattr(library, artifact.entry_function))
+        return Entry(getattr(library, artifact.entry_function), getattr(library, "setup", None))
     except AttributeError as error:
         raise Rejected(
             Status.ENTRY_MISSING,
@@ -81,13 +84,23 @@ def _load_tvm_ffi(artifact: Artifact) -> Entry:
 
     module = tvm_ffi.load_module(str(Path(artifact.folder, artifact.entry_file)))
     try:
-        return Entry(module[artifact.entry_function])
+        function = module[artifact.entry_function]
     except AttributeError as error:
         raise Rejected(
             Status.ENTRY_MISSING,
             f"the shared object exports no function '{artifact.entry_function}' "
             "(TVM_FFI_DLL_EXPORT_TYPED_FUNC)",
         ) from error
+    return Entry(function, _optional(module, "setup"))
+
+
+def _optional(module: Any, name: str) -> Callable[..., Any] | None:
+    """A function of a TVM FFI module, which answers with an error where there is none."""
+    try:
+        found: Callable[..., Any] = module[name]
+    except AttributeError:
+        return None
+    return found
 
 
 def _load_extension(artifact: Artifact) -> Entry:
@@ -105,7 +118,7 @@ def _load_extension(artifact: Artifact) -> Entry:
             Status.ENTRY_MISSING,
             f"the extension module defines no '{artifact.entry_function}' (m.def in PYBIND11_MODULE)",
         )
-    return Entry(function)
+    return Entry(function, _hook(module))
 
 
 def _load_python(artifact: Artifact) -> Entry:
@@ -115,8 +128,12 @@ def _load_python(artifact: Artifact) -> Entry:
         raise Rejected(
             Status.ENTRY_MISSING, f"{artifact.entry_file} defines no '{artifact.entry_function}'"
         )
+    return Entry(function, _hook(module))
+
+
+def _hook(module: ModuleType) -> Callable[..., Any] | None:
     setup = getattr(module, "setup", None)
-    return Entry(function, setup if callable(setup) else None)
+    return setup if callable(setup) else None
 
 
 def _import(folder: Path, file: Path) -> ModuleType:

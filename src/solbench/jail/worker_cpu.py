@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import torch
 
-from solbench.jail._call import Call, describe, make_call, make_slot, torch_dtype
+from solbench.jail._call import Call, call_setup, make_call, make_slot, torch_dtype
 from solbench.jail._load import Entry, Rejected
 from solbench.jail._page import Page
 from solbench.jail._types import WorkerPlan
@@ -37,8 +37,8 @@ class CpuDevice:
     def meet(self, layout: int, first: int, count: int) -> None:
         """Map every slot, let the solution plan, and call it once on each of ``count`` slots."""
         entry = self._bound()
-        if entry.setup is not None:
-            entry.setup(describe(self._plan.layouts[layout]))
+        planned = self._plan.layouts[layout]
+        call_setup(entry, self._plan.artifact, planned, torch.device("cpu"))
         for slot in range(self._plan.layouts[layout].slots):
             self._map(layout, slot)
         self.run(layout, first, count)

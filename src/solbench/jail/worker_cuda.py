@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import torch
 
 from solbench.jail import cuda_driver
-from solbench.jail._call import Call, describe, make_call, make_slot, torch_dtype
+from solbench.jail._call import Call, call_setup, make_call, make_slot, torch_dtype
 from solbench.jail._load import Entry, Rejected
 from solbench.jail._page import Page
 from solbench.jail._types import DeviceMemory, WorkerPlan
@@ -40,7 +40,9 @@ class CudaDevice:
         torch.cuda.set_device(self._device)
         # Creates the context, so that the driver calls below find it current.
         torch.zeros(1, device=self._device)
-        self._memory = [_Opened(memory) for memory in plan.device_memory]
+        # Layouts may lie in the same memory, and a handle is opened once in a process.
+        opened = {memory: _Opened(memory) for memory in dict.fromkeys(plan.device_memory)}
+        self._memory = [opened[memory] for memory in plan.device_memory]
         pinned = cuda_driver.register_host(page.address, PAGE_BYTES)
         self._release_address = pinned + 8 * Field.RELEASE
         self._finished_address = pinned + 8 * Field.FINISHED
@@ -51,8 +53,8 @@ class CudaDevice:
     def meet(self, layout: int, first: int, count: int) -> None:
         """View every slot, let the solution plan, and call it once on each of ``count`` slots."""
         entry = self._bound()
-        if entry.setup is not None:
-            entry.setup(describe(self._plan.layouts[layout]))
+        planned = self._plan.layouts[layout]
+        call_setup(entry, self._plan.artifact, planned, self._device, self._stream)
         for slot in range(self._plan.layouts[layout].slots):
             self._calls[layout, slot] = self._make_call(entry, layout, slot)
         self.run(layout, first, count)

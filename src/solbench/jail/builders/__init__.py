@@ -19,7 +19,7 @@ _BUILDERS: dict[str, Builder] = {
     "pytorch": python.build,
     "numba": packaged.builder("numba", "numba", "numba"),
     "cute_dsl": packaged.builder("cute_dsl", "cutlass", "nvidia-cutlass-dsl"),
-    "cutile": packaged.builder("cutile", "cuda.tile", "cuda-tile"),
+    "cutile": packaged.builder("cutile", "cuda.tile", "cuda-tile[tileiras]"),
     "cudnn_frontend": packaged.builder("cudnn_frontend", "cudnn", "nvidia-cudnn-frontend"),
     "triton": triton.build,
     "cpp": cpp.build,

@@ -12,6 +12,9 @@ HEADER = """\
  *           const double* scalars, void* stream);
  * inputs and outputs in the order of the definition, tensors only; scalars in their order.
  * Tensors are contiguous. stream is a cudaStream_t, or null on a CPU. Non-zero: failure.
+ *
+ * Optional, with the same signature and linkage: setup. It is called once for each workload before
+ * inputs exist, and is never timed; the data pointers of its tensors are null.
  */
 #ifndef DLPACK_DLPACK_H_
 #define DLPACK_DLPACK_H_

@@ -10,6 +10,7 @@ from solbench.jail.builders import _cache, _compile, binding_c, binding_torch, b
 from solbench.jail.builders._binding import Kind
 from solbench.jail.builders._contract import entry, source_texts
 from solbench.jail.builders._flags import checked
+from solbench.jail.builders._header import HEADER
 from solbench.jail.protocol import Artifact
 from solbench.spec import Solution
 
@@ -83,6 +84,7 @@ def make_artifact(
             "language": "native",
             "kind": kind,
             "sources": texts,
+            "header": HEADER,
             "command": compilation.command,
             "toolchain": toolchain,
         }
