@@ -19,6 +19,7 @@ from solbench.judge._runner import Runner, limits_for
 from solbench.judge._session import LocalJudge
 from solbench.judge._traces import WorkloadResult, make_trace, score_of, solbench_version
 from solbench.judge._verdicts import Failure
+from solbench.judge.guard import library_flags, review, review_artifact
 from solbench.spec import (
     Environment,
     Flag,
@@ -48,6 +49,7 @@ class EvaluationRun:
             hardware=judge.device.title(),
             libs={**judge.device.libraries(), "solbench": solbench_version()},
         )
+        self._findings = review(request.solution, request.problem.definition)
 
     def run(self) -> None:
         """Evaluate. Workers and buffers are gone when it returns or raises, on an interrupt too."""
@@ -88,6 +90,7 @@ class EvaluationRun:
         except BuildError as error:
             reason = f"{error.first_error}\n{error.log}" if error.log else error.first_error
             return Failure("COMPILE_ERROR", reason, "build")
+        self._findings += review_artifact(self._artifact)
         return None
 
     def _needs_gpu(self) -> str | None:
@@ -242,6 +245,7 @@ class EvaluationRun:
                 *case.measurement.flag_list(),
                 *_held_scalars(case.oracle),
                 *self._problem_flags(case),
+                *self._library_flags(case),
                 *self._flags(),
             ),
             digests=self._digests(case),
@@ -254,7 +258,12 @@ class EvaluationRun:
             mode=self._request.mode,
             device=self._judge.device.name,
             admission=case.admission,
+            findings=self._findings,
         )
+
+    def _library_flags(self, case: Case) -> Sequence[Flag]:
+        advice = case.measurement.advice
+        return library_flags(self._request.problem.definition, advice.log) if advice else ()
 
     def _problem_flags(self, case: Case) -> Iterator[Flag]:
         """What the problem is to blame for, and a precision below the one it declares."""
