@@ -39,8 +39,8 @@ from solbench.spec import Solution, Trace, read_trace_lines, trace_line
 _BRIEF = StopRule(minimum=2, least=2, seconds=0.02, relative=1.0)
 BUDGETS = {"reward": Budget(_BRIEF, _BRIEF)}
 PROBLEM = small_problem()
-_BUILDERS_SHARE = 0.2
-"""Of an evaluation: the rest of it is no builder's."""
+_SHARE, _BUILDERS_SHARE = 0.8, 0.2
+"""Of an evaluation's usual time, within which to kill: later there may be nothing of the kind any more."""
 SETTLE_S = 20.0
 """A machine that is busy takes its time to end what was killed."""
 
@@ -175,7 +175,9 @@ class Remains:
         """In words; empty if there is nothing."""
         found = [f"process {each}" for each in self.processes]
         found += [f"folder {each}" for each in self.folders]
-        found += [f"shared memory {each}" for each in set(self.shared) - set(known.shared)]
+        found += [
+            f"shared memory {each}" for each in set(self.shared) - set(known.shared) - in_use()
+        ]
         if self.mounts > known.mounts:
             found.append(f"{self.mounts - known.mounts} mounts")
         return found
@@ -190,6 +192,16 @@ def remains(own: Path, seen: set[int]) -> Remains:
         shared=tuple(path.name for path in Path("/dev/shm").iterdir()),
         mounts=len(Path("/proc/self/mounts").read_text().splitlines()),
     )
+
+
+def in_use() -> set[str]:
+    """Shared memory that any living process maps: others' on this machine."""
+    names: set[str] = set()
+    for maps in Path("/proc").glob("[0-9]*/maps"):
+        with contextlib.suppress(OSError):
+            lines = maps.read_text().splitlines()
+            names |= {Path(line.split()[-1]).name for line in lines if "/dev/shm/" in line}
+    return names
 
 
 def _ours(seen: set[int]) -> set[int]:
@@ -277,7 +289,7 @@ class Range:
 
     def kill(self, victim: str) -> Kill:
         kind = {"builder": "native", "caller": "caller"}.get(victim, "python")
-        share = _BUILDERS_SHARE if victim == "builder" else 1.0
+        share = _BUILDERS_SHARE if victim == "builder" else _SHARE
         result = Kill(victim, self._random.uniform(0, share * self._usual_s[kind]))
         watch, before = Watch(), remains(self._own, set())
         watch.start()

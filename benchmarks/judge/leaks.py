@@ -65,11 +65,13 @@ class Footprint:
 
 
 def footprint() -> Footprint:
-    """Of this process and its descendants, once none of them is about to end."""
+    """Of this process and its descendants, once none of them is about to begin or end."""
+    pids: set[int] = set()
     for _ in range(100):
-        pids = {os.getpid(), *_descendants(os.getpid())}
-        with contextlib.suppress(OSError):
-            return _footprint(pids)
+        before, pids = pids, {os.getpid(), *_descendants(os.getpid())}
+        if pids == before:
+            with contextlib.suppress(OSError):
+                return _footprint(pids)
         sleep(0.05)
     raise SystemExit("processes come and go without end")
 
