@@ -19,6 +19,7 @@ from solbench.cli import (  # noqa: F401 - commands register themselves when imp
     guard,
     hardware,
     ir,
+    new,
     ops,
     pack,
     replay,
