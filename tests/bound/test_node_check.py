@@ -175,6 +175,7 @@ RIGHT: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
         lambda x: x.split([2048, 512, 512], dim=-1)[1], (t(8, 512, 3072),),
     ),
     "channels regrouped": (lambda x: x.view(2, 320, 4096).view(2, 32, 40960), (t(2, 320, 64, 64),)),
+    "one slice for each of many experts": (lambda w: w.unbind(0), (t(24, 768, 512),)),
     "a softmax over one element": (lambda x: x.softmax(-1), (t(4, 1),)),
     "dropout": (lambda x: F.dropout(x, 0.5), (t(4096, 512),)),
 }  # fmt: skip

@@ -297,9 +297,21 @@ CASES = [
         read=16 * 64 * F32, write=16 * (F32 + I64),
     ),
     Case(
-        "mask_at_one_byte", "return x.masked_fill(m, 0.0)",
+        "mask_at_one_byte", "return x + m",
         {"x": ((16, 64), "float32"), "m": ((16, 64), "bool")}, {"o": ((16, 64), "float32")},
         read=16 * 64 * (F32 + 1), write=16 * 64 * F32,
+    ),
+    Case(
+        # every third column, so without any runs: a kernel may still leave out the other two products
+        "scattered_mask", "p = torch.softmax((q @ k.mT).masked_fill(~m, -torch.inf), -1)\nreturn p @ v",
+        {"q": ((12, 16), "bfloat16"), "k": ((12, 16), "bfloat16"), "v": ((12, 16), "bfloat16"),
+         "m": ((12, 12), "bool")},
+        {"o": ((12, 16), "bfloat16")},
+        read=(12 + 4 + 4) * 16 * BF16 + 12 * 12, write=12 * 16 * BF16,
+        flops={"bf16": 2 * 2 * 12 * 4 * 16},
+        prelude="def make(a, device):\n    row = torch.arange(12, device=device) % 3 == 0\n"
+        "    return {'m': row.expand(12, 12).contiguous()}",
+        custom=("m",),
     ),
     Case(
         "scalar_tensor_is_read", "return alpha * x",

@@ -124,7 +124,7 @@ def _visit_reshape(item: Reshape, lifted: LiftedGraph, result: Demanded) -> None
 
 def _visit_map(item: Map, step: Step, lifted: LiftedGraph, result: Demanded) -> None:
     regions = [_needed(o, lifted, result) for o in item.outs]
-    naive = _naive_flops(item, lifted)
+    naive = plain_flops(item)
     _want_deciders(item, lifted, result)
     if all(r.is_empty for r in regions):
         if naive:
@@ -283,7 +283,7 @@ def _pool_back(
     return None if all(r is None for r in back) else tuple(back)
 
 
-def _naive_flops(item: Map, lifted: LiftedGraph) -> int:
+def plain_flops(item: Map) -> int:
     """Contraction work of the whole iteration space, nothing removed."""
     if not item.contracts:
         return 0

@@ -176,6 +176,8 @@ def reduced(unit: Unit) -> Iterator[Unit]:
         candidates += _small_reshape(unit)
     if len(unit.nodes) == 1 and "split" in unit.nodes[0].op:
         candidates += _small_split(unit)
+    if len(unit.nodes) == 1 and unit.nodes[0].op == "aten.unbind.int":
+        candidates.append(_small_unbind(unit))
     if _large(unit):
         reductions = (_distinct(unit), _grouped(unit), _divided(unit))
         candidates += [resized(unit, sizes) for sizes in reductions]
@@ -331,6 +333,14 @@ def _small_split(unit: Unit) -> Iterator[Unit]:
     shape[dim] = sum(parts)
     small = Node(node.op, {**node.args, **change}, node.outputs, node.location)
     yield Unit((small,), (replace(leaf, shape=tuple(shape)),), unit.scalars)
+
+
+def _small_unbind(unit: Unit) -> Unit:
+    """As many slices as the call has results, and other dimensions of two."""
+    (node,), (leaf,) = unit.nodes, unit.leaves
+    shape = [min(n, 2) for n in leaf.shape]
+    shape[int(node.args.get("dim", 0))] = len(node.outputs)
+    return replace(unit, leaves=(replace(leaf, shape=tuple(shape)),))
 
 
 def unit_key(unit: Unit) -> object:

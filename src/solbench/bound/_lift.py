@@ -161,27 +161,15 @@ def _place_inputs(result: LiftedGraph) -> None:
 def _is_mask(value: Value, content: torch.Tensor | None) -> bool:
     """Whether an input's contents say which work is needed: booleans, or wide integers of 0 and 1.
 
-    Other integers are indices (rules ask for them by name) or quantised data, whose zeros are chance; so are
-    masks without structure.
+    A mask need not have structure: a kernel may gather the few keys that a scattered mask leaves to a group
+    of queries. Other integers are indices (rules ask for them by name) or quantised data, whose zeros are chance.
     """
     if content is None or content.numel() > _sets.DENSE_LIMIT:
         return False
     if value.dtype is torch.bool:
-        return _in_runs(content)
-    wide = value.dtype in (torch.int32, torch.int64)
-    return wide and bool(((content == 0) | (content == 1)).all()) and _in_runs(content == 1)
-
-
-def _in_runs(mask: torch.Tensor) -> bool:
-    """Whether a mask has structure: few runs of true positions a row (causal, window, padding, blocks).
-
-    A random mask saves no traffic: the elements that it leaves out are scattered over every line of memory.
-    """
-    if mask.dim() == 0 or mask.numel() == 0:
         return True
-    rows = mask.reshape(-1, mask.shape[-1])
-    starts = int(rows[:, 0].sum()) + int((rows[:, 1:] & ~rows[:, :-1]).sum())
-    return starts <= rows.shape[0] * max(1.0, rows.shape[1] / 16)
+    wide = value.dtype in (torch.int32, torch.int64)
+    return wide and bool(((content == 0) | (content == 1)).all())
 
 
 def _strided(value: Value) -> tuple[Rep, ...]:

@@ -10,7 +10,9 @@ from dataclasses import dataclass
 
 import torch
 
-from solbench.bound._lift import lift
+from solbench.bound._demand import plain_flops
+from solbench.bound._lift import LiftedGraph, lift
+from solbench.bound._lifted import Map
 from solbench.bound._node_check import NodeCheck, check_nodes
 from solbench.bound._programs import Program
 from solbench.bound._replay import replay
@@ -20,6 +22,9 @@ from solbench.errors import VerificationError
 
 LIMIT_BYTES = 2 << 30
 """Most bytes of all values together, in float64; of larger programs only the calls are checked."""
+
+LIMIT_FLOPS = 1 << 34
+"""Most FLOPs of its products: some seconds of one core in float64."""
 
 _TOLERANCE = {
     torch.float64: 1e-9,
@@ -58,17 +63,22 @@ def verify_graph(program: Program, graph: Graph) -> Verification:
     VerificationError
         They differ; the message names the output, or the call whose rule is wrong.
     """
-    nodes = check_nodes(lift(graph))
-    obstacle = _obstacle(graph)
+    lifted = lift(graph)
+    nodes = check_nodes(lifted)
+    obstacle = _obstacle(lifted)
     if not obstacle:
         _compare(program, graph)
     return Verification(nodes, obstacle)
 
 
-def _obstacle(graph: Graph) -> str:
+def _obstacle(lifted: LiftedGraph) -> str:
     """Why the program cannot be run for comparison."""
+    graph = lifted.graph
     if 8 * sum(v.numel for v in graph.values.values()) > LIMIT_BYTES:
         return f"its values take more than {LIMIT_BYTES >> 30} GiB in float64"
+    maps = (step.lifted for step in lifted.steps if isinstance(step.lifted, Map))
+    if sum(plain_flops(item) for item in maps) > LIMIT_FLOPS:
+        return f"its products take more than {LIMIT_FLOPS / 1e9:.0f} GFLOP"
     return "it draws random numbers" if _draws(graph) else ""
 
 
