@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from solbench.spec import Problem, Solution, Workload
 
 ProblemPath = Annotated[
-    Path, typer.Argument(metavar="PROBLEM", help="A problem folder, or its definition.json.")
+    Path,
+    typer.Argument(metavar="PROBLEM", help="A problem folder, its definition.json, or suite:NAME."),
 ]
 Json = Annotated[bool, typer.Option("--json", help="JSON lines on stdout and nothing else there.")]
 Hardware = Annotated[
@@ -140,16 +141,10 @@ Clock = Annotated[
 
 
 def read_problem(path: Path, workloads_file: Path | None, blobs: list[Path] | None) -> Problem:
-    """The problem with the workloads of a file, its warnings told."""
-    from solbench.spec import load_problem
+    """The problem with the workloads of a file, its warnings told; ``suite:NAME`` is one of the suite's."""
+    from solbench.cli._problems import open_problem
 
-    if workloads_file is None:
-        problem = load_problem(path, blobs or ())
-    else:
-        folder = path if path.is_dir() else path.parent
-        beside = (folder / workloads_file).exists()
-        named = str(workloads_file if beside else workloads_file.resolve())
-        problem = load_problem(path, blobs or (), workload_file=named)
+    problem = open_problem(path, blobs, workloads_file)
     for warning in problem.warnings:
         _console.note(f"note: {warning}")
     return problem

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
@@ -53,13 +54,29 @@ def finished_traces(
     conditions, is refused: what is in one file is read as one run. Lines that are no traces are passed over if
     others are: a run may have been killed while it wrote one.
     """
+    return finished_among(read_finished(path), path, problem, solution, conditions)
+
+
+def read_finished(path: Path) -> tuple[Trace, ...]:
+    """The traces of a file to resume from; none if there is no such file yet."""
     from solbench.spec import read_trace_lines
 
     if not path.exists():
-        return {}
+        return ()
     traces, errors = read_trace_lines(path)
     if errors and not traces:
         raise errors[0]
+    return traces
+
+
+def finished_among(
+    traces: Iterable[Trace],
+    path: Path | None,
+    problem: Problem,
+    solution: Solution,
+    conditions: Conditions,
+) -> dict[str, Trace]:
+    """As ``finished_traces``, among traces already read from ``path``."""
     finished: dict[str, Trace] = {}
     for trace in traces:
         same_names = trace.definition == problem.name and trace.solution == solution.name

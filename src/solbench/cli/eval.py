@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import ExitStack
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from solbench.cli import _console
 from solbench.cli._app import app
 from solbench.cli._options import (
     Blobs,
@@ -18,7 +16,6 @@ from solbench.cli._options import (
     Json,
     ModeName,
     OutFile,
-    ProblemPath,
     RunMode,
     Workloads,
     WorkloadsFile,
@@ -29,12 +26,21 @@ from solbench.cli._options import (
 from solbench.errors import InputError
 
 if TYPE_CHECKING:
-    from solbench.spec import Trace
+    from solbench.cli._held_out import HeldOut
+    from solbench.judge import Options
+    from solbench.spec import Problem
 
 
 @app.command("eval")
 def evaluate_command(
-    problem_path: ProblemPath,
+    problem_path: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="[PROBLEM]",
+            help="A problem folder, its definition.json, or suite:NAME. With --suite left out, or "
+            "suite:PATTERN for the names that it matches.",
+        ),
+    ] = None,
     solution_path: Annotated[
         Path | None,
         typer.Option(
@@ -55,6 +61,32 @@ def evaluate_command(
             "--hot", help="Leave caches as they are; such times are marked and never rank."
         ),
     ] = False,
+    suite: Annotated[
+        bool,
+        typer.Option(
+            "--suite", help="All problems of the bundled suite in one go, on their smoke workloads."
+        ),
+    ] = False,
+    solutions: Annotated[
+        Path | None,
+        typer.Option(
+            "--solutions",
+            metavar="DIR",
+            exists=True,
+            file_okay=False,
+            help="With --suite: solutions as NAME.json, NAME/solution.json or sources in NAME/; "
+            "problems without one are left out. Without it: the references.",
+        ),
+    ] = None,
+    held_out: Annotated[
+        int,
+        typer.Option(
+            "--held-out",
+            metavar="N",
+            min=0,
+            help="Add N workloads of secret sizes to each problem of the suite.",
+        ),
+    ] = 0,
     require_jail: Annotated[
         bool, typer.Option("--require-jail", help="Refuse to run where a jail layer is missing.")
     ] = False,
@@ -80,56 +112,76 @@ def evaluate_command(
 
     Exit code 0 if every workload passed, 1 if one did not.
 
+    With --suite: every problem of the bundled suite, a table by tier, and a summary as the last JSON line.
+
     Example: solbench eval examples/rmsnorm --solution examples/rmsnorm/solution_fast.json
     """
     if resume and out is None:
         raise InputError("there is no file to resume from", key="--resume", remedy="Give --out.")
-    from solbench.cli._records import Conditions, finished_traces, open_records
-    from solbench.judge import evaluate
-    from solbench.spec import trace_line
+    from solbench.cli._eval_single import SingleRun, evaluate_single
+    from solbench.cli._records import Conditions
 
+    conditions = Conditions(device, hardware, mode.value, hot)
+    options: Options = {
+        "hardware": hardware,
+        "mode": mode.value,
+        "require_jail": require_jail,
+        "require_admission": require_admission,
+    }
+    if suite:
+        _refuse_beside_suite(
+            {"--solution": solution_path, "--workload": workload, "--blobs": blobs}
+        )
+        from solbench.cli._eval_suite import SuiteRequest, evaluate_suite
+
+        pattern = str(problem_path or "")
+        request = SuiteRequest(pattern, solutions, _is_full(workloads_file), held_out)
+        evaluate_suite(request, conditions, options, out=out, resume=resume, json_lines=json_lines)
+        return
+    if problem_path is None:
+        raise InputError("no problem is named", remedy="Name a PROBLEM, or give --suite.")
+    if solutions is not None:
+        raise InputError("is for many problems", key="--solutions", remedy="Give --suite too.")
     problem = read_problem(problem_path, workloads_file, blobs)
     solution = read_solution(problem, solution_path)
     wanted = select_workloads(problem, workload)
-    conditions = Conditions(device, hardware, mode.value, hot)
-    done = finished_traces(out, problem, solution, conditions) if resume and out else {}
-    missing = [each for each in wanted if each.uuid not in done]
-    traces = dict(done)
-    with ExitStack() as stack:
-        if json_lines:
-            stack.enter_context(_console.records_only())
-        sink = stack.enter_context(open_records(out)) if out else None
-        bar = stack.enter_context(_console.progress(f"evaluating {solution.name}", len(missing)))
-
-        def keep(trace: Trace) -> None:
-            traces[trace.workload.uuid] = trace
-            if sink is not None:
-                sink.write(trace_line(trace) + "\n")
-                sink.flush()
-            if json_lines:
-                typer.echo(trace_line(trace))
-            bar.advance(trace.evaluation.status)
-
-        if missing:
-            evaluate(
-                problem,
-                solution,
-                device=device,
-                workloads=[each.uuid for each in missing],
-                hardware=hardware,
-                mode=mode.value,
-                hot=hot,
-                require_jail=require_jail,
-                require_admission=require_admission,
-                on_trace=keep,
-            )
-    _finish([traces[each.uuid] for each in wanted], json_lines)
+    secret_sizes = None
+    if held_out:
+        problem, secret_sizes = _with_held_out(problem_path, problem, held_out, workloads_file)
+        wanted += tuple(each for each in problem.workloads if each.uuid in secret_sizes.uuids)
+    run = SingleRun(problem, solution, wanted, secret_sizes)
+    evaluate_single(run, conditions, options, out=out, resume=resume, json_lines=json_lines)
 
 
-def _finish(traces: Sequence[Trace], json_lines: bool) -> None:
-    if not json_lines:
-        from solbench.report import evaluation_report
+def _refuse_beside_suite(options: Mapping[str, object]) -> None:
+    for name, value in options.items():
+        if value:
+            raise InputError("is for one problem, not for the suite", key=name)
 
-        _console.out().print(evaluation_report(traces))
-    if any(trace.evaluation.status != "PASSED" for trace in traces):
-        raise typer.Exit(_console.ExitCode.NO)
+
+def _is_full(workloads_file: Path | None) -> bool:
+    """Whether the suite's full workloads are meant; smoke ones are the default."""
+    known = {None: False, Path("workload_smoke.jsonl"): False, Path("workload.jsonl"): True}
+    if workloads_file not in known:
+        raise InputError(
+            f"the suite has no {workloads_file}",
+            key="--workloads-file",
+            remedy="It has workload_smoke.jsonl, the default, and workload.jsonl.",
+        )
+    return known[workloads_file]
+
+
+def _with_held_out(
+    path: Path, problem: Problem, count: int, workloads_file: Path | None
+) -> tuple[Problem, HeldOut]:
+    from solbench.cli._held_out import with_held_out
+    from solbench.cli._problems import SUITE_PREFIX
+
+    if not str(path).startswith(SUITE_PREFIX):
+        raise InputError(
+            "is for problems of the suite alone: only they say which sizes may vary",
+            key="--held-out",
+            remedy="Name the problem as suite:NAME.",
+        )
+    smoke = workloads_file is not None and not _is_full(workloads_file)
+    return with_held_out(problem, count, smoke=smoke)

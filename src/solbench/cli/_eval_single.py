@@ -1,0 +1,76 @@
+"""``solbench eval PROBLEM``: one solution of one problem."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from solbench.cli import _console
+from solbench.cli._recording import opened_last, recording
+from solbench.cli._records import Conditions, finished_traces
+
+if TYPE_CHECKING:
+    from solbench.cli._held_out import HeldOut
+    from solbench.judge import Options
+    from solbench.spec import Problem, Solution, Trace, Workload
+
+
+@dataclass(frozen=True, slots=True)
+class SingleRun:
+    """What is to be judged."""
+
+    problem: Problem
+    solution: Solution
+    wanted: tuple[Workload, ...]
+    held_out: HeldOut | None
+    """Those of ``wanted`` whose sizes are secret."""
+
+
+def evaluate_single(
+    run: SingleRun,
+    conditions: Conditions,
+    options: Options,
+    *,
+    out: Path | None,
+    resume: bool,
+    json_lines: bool,
+) -> None:
+    """Judge it, show a table or JSON lines; exit code 1 unless every workload passed."""
+    from solbench.judge import evaluate
+
+    done = finished_traces(out, run.problem, run.solution, conditions) if resume and out else {}
+    missing = [each.uuid for each in run.wanted if each.uuid not in done]
+    traces = dict(done)
+    if run.held_out is not None:
+        _console.note(f"note: SHA-256 of the secret of held-out sizes: {run.held_out.commitment}")
+    with (
+        recording(out, json_lines) as keep,
+        _console.progress(f"evaluating {run.solution.name}", len(missing)) as bar,
+    ):
+
+        def remember(trace: Trace) -> None:
+            traces[trace.workload.uuid] = trace
+            keep(trace)
+            bar.advance(trace.evaluation.status)
+
+        if missing:
+            with opened_last(remember, run.held_out) as signed:
+                evaluate(
+                    run.problem,
+                    run.solution,
+                    device=conditions.device,
+                    hot=conditions.hot,
+                    workloads=missing,
+                    on_trace=signed,
+                    **options,
+                )
+    ordered = [traces[each.uuid] for each in run.wanted]
+    if not json_lines:
+        from solbench.report import evaluation_report
+
+        _console.out().print(evaluation_report(ordered))
+    if any(trace.evaluation.status != "PASSED" for trace in ordered):
+        raise typer.Exit(_console.ExitCode.NO)

@@ -1,0 +1,61 @@
+"""Where the traces of an evaluation go: a file, stdout, and the caller."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from solbench.cli import _console
+from solbench.cli._records import open_records
+
+if TYPE_CHECKING:
+    from solbench.cli._held_out import HeldOut
+    from solbench.spec import Trace
+
+Keep = Callable[["Trace"], None]
+
+
+@contextmanager
+def recording(out: Path | None, json_lines: bool) -> Iterator[Keep]:
+    """A function that appends a trace to ``out`` and, with ``json_lines``, to stdout; both at once."""
+    from solbench.spec import trace_line
+
+    with ExitStack() as stack:
+        if json_lines:
+            stack.enter_context(_console.records_only())
+        sink = stack.enter_context(open_records(out)) if out else None
+
+        def keep(trace: Trace) -> None:
+            line = trace_line(trace)
+            if sink is not None:
+                sink.write(line + "\n")
+                sink.flush()
+            if json_lines:
+                typer.echo(line)
+
+        yield keep
+
+
+@contextmanager
+def opened_last(keep: Keep, held_out: HeldOut | None) -> Iterator[Keep]:
+    """Traces pass through signed; those of held-out workloads wait until all are judged, since they tell
+    the secret."""
+    if held_out is None:
+        yield keep
+        return
+    waiting: list[Trace] = []
+
+    def sort(trace: Trace) -> None:
+        signed = held_out.signed(trace)
+        if trace.workload.uuid in held_out.uuids:
+            waiting.append(signed)
+        else:
+            keep(signed)
+
+    yield sort
+    for trace in waiting:
+        keep(trace)

@@ -1,0 +1,95 @@
+"""What ``eval --suite`` shows of the problems that it judged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+if TYPE_CHECKING:
+    from solbench.cli._eval_suite import Outcome
+    from solbench.spec import Trace
+
+
+@dataclass(frozen=True, slots=True)
+class TierSum:
+    """One line of the table."""
+
+    tier: str
+    problems: int
+    passed: int
+    workloads: int
+    workloads_passed: int
+    score: float | None
+    """Median over the workloads that have one."""
+    seconds: float
+
+
+def tier_sums(outcomes: Sequence[Outcome]) -> tuple[TierSum, ...]:
+    """The tiers that occur, in order, and all of them together."""
+    tiers = {outcome.tier: None for outcome in outcomes}
+    lines = [_sum(tier, [each for each in outcomes if each.tier == tier]) for tier in tiers]
+    return (*lines, _sum("all", outcomes))
+
+
+def _sum(tier: str, outcomes: Sequence[Outcome]) -> TierSum:
+    traces = [trace for outcome in outcomes for trace in outcome.traces]
+    scores = [score for trace in traces if (score := _score(trace)) is not None]
+    return TierSum(
+        tier=tier,
+        problems=len(outcomes),
+        passed=sum(outcome.passed for outcome in outcomes),
+        workloads=len(traces),
+        workloads_passed=sum(trace.evaluation.status == "PASSED" for trace in traces),
+        score=median(scores) if scores else None,
+        seconds=sum(outcome.seconds for outcome in outcomes),
+    )
+
+
+def _score(trace: Trace) -> float | None:
+    return trace.solbench.score if trace.solbench else None
+
+
+def outcome_report(outcomes: Sequence[Outcome]) -> RenderableType:
+    """A line a tier; below it, what did not pass and why."""
+    table = Table("tier", "problems passed", "workloads passed", "median score", "seconds")
+    for line in tier_sums(outcomes):
+        table.add_row(
+            line.tier,
+            f"{line.passed} of {line.problems}",
+            f"{line.workloads_passed} of {line.workloads}",
+            "none" if line.score is None else f"{line.score:.3f}",
+            f"{line.seconds:.1f}",
+            end_section=line.tier == tier_sums(outcomes)[-2].tier,
+        )
+    failures = [Text(line) for outcome in outcomes for line in _failures(outcome)]
+    return Group(table, *failures)
+
+
+def _failures(outcome: Outcome) -> Iterator[str]:
+    for trace in outcome.traces:
+        if trace.evaluation.status != "PASSED":
+            why = trace.solbench.score_note if trace.solbench else ""
+            sizes = ", ".join(f"{axis} {size}" for axis, size in trace.workload.axes.items())
+            yield f"{outcome.name} ({sizes}): {trace.evaluation.status} {why}".rstrip()
+
+
+def outcome_record(outcomes: Sequence[Outcome]) -> dict[str, Any]:
+    """The last JSON line: sums by tier, and seconds a problem."""
+    return {
+        "suite": {
+            "tiers": [
+                {name: getattr(line, name) for name in TierSum.__slots__}
+                for line in tier_sums(outcomes)
+            ],
+            "problems": {
+                outcome.name: {"passed": outcome.passed, "seconds": round(outcome.seconds, 3)}
+                for outcome in outcomes
+            },
+        }
+    }
