@@ -117,6 +117,16 @@ LANGUAGES = {
         Change("kernel.py", "workspace, handle=handle)", "workspace, handle=handle)\n    output.mul_(1.1)"),
         _SYNTAX, "COMPILE_ERROR",
     ),
+    "cute_dsl": _python(
+        "swiglu/cute_dsl", ("cuda",), "compiled[key](from_dlpack",
+        Change("kernel.py", "(1.0 + cute.exp", "(1.1 + cute.exp"),
+        Change("kernel.py", "cute.exp(-gate)", "cute.no_such_thing(-gate)"), "RUNTIME_ERROR",
+    ),
+    "cutile": _python(
+        "swiglu/cutile", ("cuda",), "ct.launch(",
+        Change("kernel.py", "(1.0 + ct.exp", "(1.1 + ct.exp"),
+        Change("kernel.py", "ct.exp(-gate)", "ct.no_such_thing(-gate)"), "RUNTIME_ERROR",
+    ),
     "cpp": _cpp("swiglu/cpp", "swiglu.cpp", "result[column] = narrow(", "widen(up[column])"),
     "cpp, tvm_ffi": _cpp(
         "swiglu/cpp_tvm_ffi", "swiglu.cpp", "to[column] = narrow(", "widen(from[width + column])"
@@ -130,6 +140,14 @@ LANGUAGES = {
         slow=Change("linear.cu", "CUBLAS_COMPUTE_32F,", "CUBLAS_COMPUTE_32F_PEDANTIC,"),
         crash=Change("linear.cu", "    return cublas", "    return 7;\n    return cublas"),
         broken=Change("linear.cu", "    return cublas", "    int unfinished = ;\n    return cublas"),
+    ),
+    "cudnn": Language(
+        "linear_fp16/cudnn", ("cuda",),
+        wrong=Change("linear.cu", "one = 1.0f", "one = 1.1f"),
+        slow=Change("linear.cu", "ALGORITHM = CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM",
+                    "ALGORITHM = CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_GEMM"),
+        crash=Change("linear.cu", "    return cudnnConvolution", "    return 7;\n    return cudnnConvolution"),
+        broken=Change("linear.cu", "    const Plan& plan", "    int unfinished = ;\n    const Plan& plan"),
     ),
     "cutlass": Language(
         "linear_fp16/cutlass", ("cuda",),

@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib.util
 import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -45,6 +47,15 @@ def twice(x, y):
 def run(x, y):
     twice(x.numpy(), y.numpy())
 """
+
+
+def installed(package: str, part: str) -> bool:
+    """Without importing the package."""
+    found = importlib.util.find_spec(package)
+    folders = found.submodule_search_locations if found else None
+    return any(Path(folder, part).is_dir() for folder in folders or ())
+
+
 needs_tvm_ffi = pytest.mark.skipif(
     importlib.util.find_spec("tvm_ffi") is None, reason="no apache-tvm-ffi"
 )
@@ -199,6 +210,61 @@ def test_numba_compiles_in_prepare_and_runs_sealed(spawn: Spawn) -> None:
 def test_gpu_examples_build(name: str) -> None:
     artifact = build(load_solution(EXAMPLES / f"{name}.json"), "cuda:0")
     assert Path(artifact.folder, artifact.entry_file).is_file()
+
+
+def in_a_process_of_its_own(code: str, example: str, **environment: str) -> None:
+    """Compile an example's kernels: their packages leave threads and settings behind."""
+    folder = str(EXAMPLES / "swiglu" / "solutions" / example)
+    script = f"import sys; sys.path.insert(0, {folder!r}); import kernel\n{code}"
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.skipif(not installed("cutlass", "cute"), reason="no nvidia-cutlass-dsl")
+@pytest.mark.timeout(300)
+def test_the_cute_dsl_example_compiles_without_a_gpu() -> None:
+    code = "assert kernel.planned(4, 300).kernel_info"
+    in_a_process_of_its_own(code, "cute_dsl", CUTE_DSL_ARCH="sm_90a")
+
+
+CUTILE = """
+import io, cuda.tile as ct
+from cuda.tile import compilation as c
+array = lambda: c.ArrayConstraint(
+    ct.bfloat16, 3, index_dtype=ct.int32, stride_lower_bound_incl=0, alias_groups=(),
+    may_alias_internally=False, stride_constant=(None, None, 1))
+signature = c.KernelSignature([array(), array()], c.CallingConvention.cutile_python_v1())
+made = io.BytesIO()
+c.export_kernel(kernel.activate, [signature], made, gpu_code="sm_90",
+                output_format="tileir_bytecode", bytecode_version="13.1")
+assert len(made.getvalue()) > 500
+"""
+
+
+@pytest.mark.skipif(not installed("cuda", "tile"), reason="no cuda-tile")
+@pytest.mark.timeout(300)
+def test_the_cutile_example_becomes_bytecode_without_a_gpu() -> None:
+    in_a_process_of_its_own(CUTILE, "cutile")
+
+
+@slow
+@needs_nvcc
+@pytest.mark.timeout(300)
+def test_the_cudnn_example_builds_where_its_headers_are() -> None:
+    try:
+        artifact = build(load_solution(EXAMPLES / "linear_fp16/solution_cudnn.json"), "cuda:0")
+    except BuildError as error:
+        if "no cudnn.h was found" not in str(error):
+            raise
+        pytest.skip("no cuDNN headers")
+    content = Path(artifact.folder, artifact.entry_file).read_bytes()
+    assert b"\0setup\0" in content
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ctypes
 import shutil
+import subprocess
+import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -209,6 +211,36 @@ def test_concurrent_builds_of_one_solution_agree(cache: Path) -> None:
         thread.join()
     assert len(made) == 3 and len(set(made)) == 1
     assert [path.name for path in (cache / "artifacts").iterdir()] == [made[0].digest]
+
+
+_BUILDER = """
+import sys
+from solbench.jail import build
+from solbench.spec import Solution
+source = Solution.model_validate_json(sys.stdin.read())
+print(build(source, "cpu").folder)
+"""
+
+
+@needs_cpp
+def test_processes_that_build_one_solution_leave_one_whole_artifact(cache: Path) -> None:
+    """The environment's cache folder is theirs too; a gate would only hide an overlap."""
+    command = [sys.executable, "-c", _BUILDER]
+    pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    builders = [subprocess.Popen(command, **pipes) for _ in range(3)]
+    text = cpp().model_dump_json()
+    for builder in builders:
+        builder.stdin.write(text)  # type: ignore[union-attr]
+        builder.stdin.close()  # type: ignore[union-attr]
+    told = set()
+    for builder in builders:
+        with builder.stdout as output:  # type: ignore[union-attr]
+            told.add(output.read().strip())
+        assert builder.wait() == 0
+    (folder,) = (cache / "artifacts").iterdir()
+    assert told == {str(folder)}
+    assert [file.name for file in folder.iterdir()] == [_compile.OUTPUT_NAME]
+    assert ctypes.CDLL(str(folder / _compile.OUTPUT_NAME)).run
 
 
 @needs_cpp

@@ -12,10 +12,12 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, NoReturn, Protocol
 
 import torch
 
+from solbench.jail._headline import headline
 from solbench.jail._load import Entry, Rejected, load
 from solbench.jail._page import Page
 from solbench.jail._types import WorkerPlan
@@ -107,16 +109,16 @@ def _obey(
         else:
             return Status.INTERNAL
     except BaseException as error:  # noqa: BLE001 - the process boundary: it becomes a status
-        return _status_of(error, command, sealed)
+        return _status_of(error, command, sealed, Path(plan.artifact.folder))
     return Status.OK
 
 
-def _status_of(error: BaseException, command: int, sealed: bool) -> Status:
+def _status_of(error: BaseException, command: int, sealed: bool, folder: Path) -> Status:
     """Say it in the log, and as an integer."""
     if isinstance(error, Rejected):
         _say(str(error))
         return error.status
-    _say("".join(traceback.format_exception(error)))
+    _say("".join(traceback.format_exception(error)), first=_headline(error, folder))
     if isinstance(error, MemoryError | torch.OutOfMemoryError):
         return Status.OUT_OF_MEMORY
     if sealed and _tried_to_start_a_process(error):
@@ -136,9 +138,17 @@ def _tried_to_start_a_process(error: BaseException | None) -> bool:
     return False
 
 
-def _say(text: str) -> None:
-    """To the log, past whatever the submission made of ``sys.stderr``."""
+def _headline(error: BaseException, folder: Path) -> str:
+    """Nothing if the exception's own methods fail: they are the submission's."""
+    with contextlib.suppress(Exception):
+        return headline(error, folder) + "\n"
+    return ""
+
+
+def _say(text: str, first: str = "") -> None:
+    """To the log, past whatever the submission made of ``sys.stderr``. A long text keeps its end."""
     with contextlib.suppress(OSError, ValueError, AttributeError):
         sys.stdout.flush()
+    kept = text.encode("utf-8", "replace")[-_TRACE_BYTES:]
     with contextlib.suppress(OSError):
-        os.write(2, text.encode("utf-8", "replace")[-_TRACE_BYTES:] + b"\n")
+        os.write(2, first.encode("utf-8", "replace") + kept + b"\n")

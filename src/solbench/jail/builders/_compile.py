@@ -34,8 +34,9 @@ _BOOTSTRAP = (
 )
 
 _ERRORS = (
-    re.compile(r"^(?P<where>[^\s:(]+:\d+)(:\d+)?: (fatal )?error: (?P<what>.*)$", re.MULTILINE),
+    re.compile(r"^(?P<where>[^\s:(]+:\d+)(:\d+)?: (fatal )?[Ee]rror: (?P<what>.*)$", re.MULTILINE),
     re.compile(r"^(?P<file>[^\s(]+)\((?P<line>\d+)\): .*?error.*?: (?P<what>.*)$", re.MULTILINE),
+    re.compile(r"^ptxas \S*, line (?P<ptx>\d+); error\s*: (?P<what>.*)$", re.MULTILINE),
     re.compile(
         r"^(?P<what>.*(undefined reference|cannot find -l|multiple definition).*)$", re.MULTILINE
     ),
@@ -154,10 +155,10 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 def first_error(log: str) -> str:
     """The compiler's first error as ``file:line: message``, or its last line."""
-    found = [(match.start(), match) for pattern in _ERRORS[:3] if (match := pattern.search(log))]
+    found = [(match.start(), match) for pattern in _ERRORS[:-1] if (match := pattern.search(log))]
     if found:
         return _as_text(min(found, key=lambda pair: pair[0])[1])
-    match = _ERRORS[3].search(log)
+    match = _ERRORS[-1].search(log)
     if match:
         return _as_text(match)
     lines = log.strip().splitlines()
@@ -166,6 +167,8 @@ def first_error(log: str) -> str:
 
 def _as_text(match: re.Match[str]) -> str:
     named = match.groupdict()
+    if named.get("ptx"):
+        return f"PTX line {named['ptx']}: {named['what']}"
     where = named.get("where") or (f"{named['file']}:{named['line']}" if named.get("file") else "")
     where = where.removeprefix("./")
     return f"{where}: {named['what']}" if where else named["what"].strip()
