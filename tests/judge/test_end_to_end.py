@@ -6,7 +6,6 @@ import contextlib
 import gc
 import json
 import os
-import signal
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -481,15 +480,6 @@ def _descendants() -> set[int]:
                 queue += (new := [int(pid) for pid in file.read_text().split()])
                 found |= set(new)
     return found
-
-
-def test_a_killed_zygote_is_replaced(scale_problem):
-    with LocalJudge("cpu", budgets=QUICK) as judge:
-        before = set(_children())
-        assert judge.evaluate(scale_problem(), solution(GOOD)).passed
-        (zygote,) = set(_children()) - before
-        os.kill(zygote, signal.SIGKILL)
-        assert judge.evaluate(scale_problem(), solution(GOOD)).passed
 
 
 def test_a_worker_that_dies_by_itself_at_some_point(attempt):

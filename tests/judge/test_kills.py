@@ -29,7 +29,17 @@ pytestmark = [pytest.mark.xdist_group("judge"), pytest.mark.timeout(400)]
 
 _BRIEF = StopRule(minimum=2, least=2, seconds=0.02, relative=1.0)
 BUDGETS = {"reward": Budget(_BRIEF, _BRIEF)}
-STATES = (Command.LOAD, Command.MEET, Command.SEAL, Command.ARM, Command.RUN)
+slow = pytest.mark.skipif(
+    "SOLBENCH_SLOW" not in os.environ, reason="set SOLBENCH_SLOW=1: starts much anew"
+)
+
+
+def states(*brief: Command) -> list[Any]:
+    """Of the protocol; all but some only where there is time."""
+    every = (Command.LOAD, Command.MEET, Command.SEAL, Command.ARM, Command.RUN)
+    return [state if state in brief else pytest.param(state, marks=slow) for state in every]
+
+
 GOOD = "import torch\ndef run(x, y):\n    torch.mul(x, 3.0, out=y)\n"
 NATIVE = """
 #include "solbench.h"
@@ -117,7 +127,7 @@ def nothing_but(judge: LocalJudge, before: set[int]) -> bool:
     return False
 
 
-@pytest.mark.parametrize("state", STATES)
+@pytest.mark.parametrize("state", states(Command.LOAD, Command.SEAL, Command.RUN))
 def test_a_worker_that_is_killed(
     judge: LocalJudge, monkeypatch: pytest.MonkeyPatch, state: Command
 ) -> None:
@@ -151,7 +161,7 @@ def test_a_worker_that_is_killed_while_it_is_stopped_has_not_cheated(
     assert "RUNTIME_ERROR" in seen
 
 
-@pytest.mark.parametrize("state", [Command.LOAD, Command.RUN])
+@pytest.mark.parametrize("state", states(Command.RUN))
 def test_a_worker_that_is_killed_while_the_clock_is_calibrated(
     judge: LocalJudge, monkeypatch: pytest.MonkeyPatch, state: Command
 ) -> None:
@@ -163,7 +173,7 @@ def test_a_worker_that_is_killed_while_the_clock_is_calibrated(
     assert nothing_but(judge, before)
 
 
-@pytest.mark.parametrize("state", [Command.LOAD, Command.SEAL, Command.RUN])
+@pytest.mark.parametrize("state", states(Command.RUN))
 def test_a_zygote_that_is_killed(
     judge: LocalJudge, monkeypatch: pytest.MonkeyPatch, state: Command
 ) -> None:
@@ -226,9 +236,9 @@ with open_records(Path(sys.argv[2])) as sink, LocalJudge("cpu", budgets=BUDGETS)
 
 
 def test_a_judge_that_is_killed(tmp_path: Path) -> None:
-    """At three states at once: starting takes the time."""
+    """At several states at once: starting takes the time."""
     started = {}
-    for state in ("SEAL", "RUN", "trace"):
+    for state in ("SEAL", "RUN", "trace") if "SOLBENCH_SLOW" in os.environ else ("RUN", "trace"):
         place = tmp_path / state
         place.mkdir()
         arguments = [sys.executable, "-c", textwrap.dedent(_JUDGE), state, str(place / "traces")]
