@@ -3,9 +3,9 @@
 Target: whichever process is killed whenever, every workload has a verdict, every line of the records is whole,
 no process, folder, shared memory or mount is left, and the next evaluation passes.
 
-    python benchmarks/judge/kills.py [--kills 60] [--seed 1]
+    python benchmarks/judge/kills.py [--kills 60] [--seed 1] [--seconds 3600]
 
-Victims take turns: a worker, the zygote, a builder, the judge's process, and a caller with all it has started.
+Victims take turns: workers, zygotes, builders, the judge's process, and a caller with all it has started.
 """
 
 from __future__ import annotations
@@ -113,6 +113,12 @@ VICTIMS: dict[str, Callable[[], list[int]]] = {
     "builder": builders,
     "judge": judges,
 }
+
+TURNS = (
+    "worker", "builder", "zygote", "worker", "judge", "builder",
+    "worker", "zygote", "builder", "worker", "caller", "builder",
+)  # fmt: skip
+"""What is soon started again comes more often."""
 
 ALLOWED = {
     "worker": {"PASSED", "RUNTIME_ERROR"},
@@ -401,6 +407,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kills", type=int, default=60)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--seconds", type=float, default=3600.0, help="begin no other later")
     parser.add_argument("--be-caller", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.be_caller is not None:
@@ -410,7 +417,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as own:
         tempfile.tempdir = own
         os.environ["SOLBENCH_CACHE_DIR"] = str(Path(own) / "cache")
-        kills = kill_many(Path(own), options.kills, options.seed)
+        kills = kill_many(Path(own), options.kills, options.seed, start + options.seconds)
     faults = [
         f"{each.victim} at {each.delay_s:.3f} s: {', '.join(each.faults)}"
         for each in kills
@@ -429,15 +436,14 @@ def main() -> None:
     print("faults:", faults or "none")
 
 
-def kill_many(own: Path, wanted: int, seed: int) -> list[Kill]:
-    """Until so many processes have been killed; those that came too late are listed as well."""
+def kill_many(own: Path, wanted: int, seed: int, end_s: float) -> list[Kill]:
+    """Until so many processes have been killed, or time is over; those that came too late are listed as well."""
     kills: list[Kill] = []
     place = Range(own, seed)
     try:
         place.warm_up()
-        turns = [*VICTIMS, "caller"]
-        while sum(each.killed for each in kills) < wanted and len(kills) < 2 * wanted:
-            kills.append(place.kill(turns[len(kills) % len(turns)]))
+        while sum(each.killed for each in kills) < wanted and time.perf_counter() < end_s:
+            kills.append(place.kill(TURNS[len(kills) % len(TURNS)]))
             print(len(kills), kills[-1], flush=True)
     finally:
         place.close()
