@@ -96,6 +96,7 @@ class FakeDevice:
     verified = True
     hot = False
     interleaves = True
+    reuses_memory = False
     errors_stick = False
     sampling = PerRun()
     budgets = BUDGETS
@@ -121,7 +122,7 @@ class FakeDevice:
     def libraries(self) -> dict[str, str]:
         return {}
 
-    def arena(self, layout: Any, sharing: Any = None) -> CpuArena:
+    def arena(self, layout: Any, sharing: Any = None, beside: Any = None) -> CpuArena:
         return RecordingArena(self.events, layout, sharing)
 
     def settle(self, worker: Any) -> None: ...

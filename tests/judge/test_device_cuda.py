@@ -9,8 +9,9 @@ import torch
 
 from solbench.errors import DeviceError
 from solbench.jail import Command, Reply
+from solbench.jail.cuda_driver import CudaDriverError
 from solbench.jail.protocol import Layout, Status, TensorField
-from solbench.judge._arena_cuda import CudaArena
+from solbench.judge._arena_cuda import CudaArena, CudaMemory
 from solbench.judge._device import Run
 from solbench.judge._device_cuda import CudaDevice, refuse_shared_contexts
 from solbench.judge._monitor_nvml import Reading
@@ -104,6 +105,7 @@ class HostDevice(CudaDevice):
         self._watch = FakeWatch(events)  # type: ignore[assignment]
         self._watched = None
         self._monitor = None
+        self._memory = None
         self._synchronising = set()
         self._queued = {}
         self._finished = {}
@@ -120,25 +122,42 @@ class HostDevice(CudaDevice):
         self.events.append("reset")
 
 
+class HostMemory(CudaMemory):
+    """Its blocks are on the host, numbered from 1."""
+
+    def __init__(self, room: int = 1 << 30) -> None:
+        super().__init__(torch.device("cpu"))
+        self.blocks: dict[int, torch.Tensor] = {}
+        self.room = room
+        self.allocated = 0
+
+    def _allocate(self, nbytes: int) -> int:
+        if nbytes > self.room:
+            raise CudaDriverError("cuMemAlloc: CUDA_ERROR_OUT_OF_MEMORY")
+        self.allocated += 1
+        self.blocks[self.allocated] = torch.zeros(nbytes, dtype=torch.uint8)
+        return self.allocated
+
+    def _free(self, address: int) -> None:
+        del self.blocks[address]
+
+    def view(self, role: str, slots: int, slot_bytes: int) -> torch.Tensor:
+        return self.blocks[self._blocks[role]][: slots * slot_bytes].view(slots, slot_bytes)
+
+
 class HostArena(CudaArena):
-    """Its blocks are on the host."""
+    """Its memory is on the host."""
 
     def __init__(self, events: list[Any]) -> None:
         self.events = events
-        self.blocks: list[torch.Tensor] = []
         x = TensorField("x", (16,), "float32", 0, 64)
         w = TensorField("w", (16,), "float32", 64, 64)
         y = TensorField("y", (16,), "float32", 64, 64)
         z = TensorField("z", (16,), "float32", 192, 64)
         layout = Layout((x, w), (y, z), 4096, 4096, slots=4)
-        super().__init__(layout, torch.device("cpu"))
+        super().__init__(layout, HostMemory())
 
-    def _allocate(self, nbytes: int) -> int:
-        self.blocks.append(torch.zeros(nbytes, dtype=torch.uint8))
-        return len(self.blocks) - 1
-
-    def _slots(self, address: int, slot_bytes: int) -> torch.Tensor:
-        return self.blocks[address].view(self.layout.slots, slot_bytes)
+    def _finish_own_work(self) -> None: ...
 
     def deliver(self, slots: range) -> None:
         self.events.append("deliver")
@@ -192,7 +211,7 @@ class TestOrder:
 
     def test_filling_alone_gives_the_worker_nothing(self, arena) -> None:
         arena.fill(2, inputs(1.0))
-        assert not arena.blocks[0].any()
+        assert not arena._inputs.any()
         arena.deliver(range(2, 3))
         assert arena._inputs[2].view(torch.float32).tolist() == [1.0] * 16 + [-1.0] * 16
 
@@ -345,7 +364,7 @@ class TestOutputs:
 
         def copied_early(slots: range) -> None:
             deliver(slots)
-            arena.blocks[1].fill_(7)  # a copy engine does not take turns
+            arena._outputs.fill_(7)  # a copy engine does not take turns
 
         arena.deliver = copied_early
         released(device, arena, worker)
@@ -353,21 +372,21 @@ class TestOutputs:
         assert "before the release" not in device.ran_while_held(worker)
 
     def test_written_while_the_caches_are_flushed(self, device, arena, events) -> None:
-        device._enqueue_flush = lambda: arena.blocks[1].fill_(7)
+        device._enqueue_flush = lambda: arena._outputs.fill_(7)
         worker = QueueWorker(events)
         released(device, arena, worker)
         assert "before the release" in device.ran_while_held(worker)
 
     def test_changed_after_the_worker_had_said_it_was_done(self, device, arena, events) -> None:
         worker = QueueWorker(events)
-        worker.at_finish = lambda: arena.blocks[1].fill_(1)
+        worker.at_finish = lambda: arena._outputs.fill_(1)
         released(device, arena, worker)
-        arena.blocks[1].fill_(2)
+        arena._outputs.fill_(2)
         assert "changed after the run had ended" in device.ran_while_held(worker)
 
     def test_written_during_the_run_and_left_alone_is_fine(self, device, arena, events) -> None:
         worker = QueueWorker(events)
-        worker.at_finish = lambda: arena.blocks[1].fill_(1)
+        worker.at_finish = lambda: arena._outputs.fill_(1)
         released(device, arena, worker)
         assert device.ran_while_held(worker) == ""
 
@@ -387,5 +406,68 @@ class TestInputs:
             arena.fill(slot, inputs(slot))
         arena.deliver(range(4))
         assert arena.changed_inputs(range(4), []) == ""
-        arena.blocks[0].view(4, 4096)[2, 70] = 1
+        arena._inputs[2, 70] = 1
         assert arena.changed_inputs(range(1, 4), []) == "input w of call 1"
+
+
+def layout_of(elements: int, slots: int) -> Layout:
+    field = TensorField("x", (elements,), "float32", 0, 4 * elements)
+    output = TensorField("y", (elements,), "float32", 64, 4 * elements)
+    block = 2 << 20
+    return Layout((field,), (output,), block, block, slots=slots)
+
+
+class QuietArena(CudaArena):
+    def _finish_own_work(self) -> None: ...
+
+
+class TestMemory:
+    def test_layouts_of_one_worker_share_blocks_of_the_largest(self) -> None:
+        memory = HostMemory()
+        small, large = (QuietArena(layout_of(16, slots), memory) for slots in (2, 5))
+        assert [len(each) for each in memory.blocks.values()] == [5 * (2 << 20)] * 2
+        assert memory.nbytes == 2 * 5 * (2 << 20) + 5 * 64
+        small.show({"x": torch.full((16,), 1.0)})
+        large.show({"x": torch.full((16,), 2.0)})
+        assert small._inputs[1].view(torch.float32).tolist() == [2.0] * 16
+        assert not large.outputs(4)["y"].any()
+
+    def test_an_arena_keeps_inputs_where_it_stages_them(self) -> None:
+        arena = QuietArena(layout_of(4, 2), HostMemory())
+        arena.fill(1, {"x": torch.arange(4.0)})
+        kept = arena.kept(1, {"x": torch.arange(4.0)})
+        assert kept["x"].tolist() == [0.0, 1.0, 2.0, 3.0]
+        assert kept["x"].data_ptr() == arena._staged[1].data_ptr()
+
+    def test_where_there_is_no_room_for_one_layout_the_others_keep_theirs(self) -> None:
+        memory = HostMemory(room=4 << 20)
+        first = QuietArena(layout_of(16, 2), memory)
+        with pytest.raises(MemoryError, match="OUT_OF_MEMORY"):
+            QuietArena(layout_of(16, 3), memory)
+        assert memory.users == 1
+        first.show({"x": torch.ones(16)})
+        assert first._inputs[1].view(torch.float32).tolist() == [1.0] * 16
+
+    def test_the_last_arena_gives_the_blocks_back(self) -> None:
+        memory = HostMemory()
+        arenas = [QuietArena(layout_of(16, slots), memory) for slots in (2, 3)]
+        arenas[0].close()
+        arenas[0].close()
+        assert memory.blocks
+        arenas[1].close()
+        assert not memory.blocks
+
+    def test_a_device_keeps_the_memory_of_an_evaluation_for_the_next(self, device) -> None:
+        first, second = HostMemory(), HostMemory()
+        arena = QuietArena(layout_of(16, 2), first, device._let_go)
+        other = QuietArena(layout_of(16, 2), second, device._let_go)
+        arena.close()
+        other.close()  # a second one is not kept
+        assert first.blocks
+        assert not second.blocks
+        assert device._free_memory() is first
+        again = QuietArena(layout_of(16, 4), device._free_memory(), device._let_go)
+        assert device._free_memory() is not first  # in use
+        again.close()
+        device.close()
+        assert not first.blocks

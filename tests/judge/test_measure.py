@@ -1,4 +1,5 @@
 import itertools
+from dataclasses import replace
 
 import pytest
 
@@ -108,39 +109,78 @@ class TestAdvice:
         assert "1.3 ms" in measured.flags["claims_disagree"]
 
 
-def test_where_programs_do_not_take_turns_the_reference_comes_first_with_the_candidate_stopped(
-    fakes,
-):
-    fakes.device.interleaves = False
-    order = []
+def test_runs_are_as_long_as_the_reference_can_compare_in_time(fakes):
+    seat = Seat(fakes, fakes.worker(fakes.right, 1.0))  # four slots, so two calls a run
+    into = Measurement(reference=Series(kept=[2.0]))
 
-    def noting(name):
-        def run(inputs, outputs):
-            order.append(name)
-            fakes.right(inputs, outputs)
+    def bench(seconds):
+        return Bench(
+            device=fakes.device,
+            oracle=fakes.oracle,
+            seeds=SeedBook(),
+            floor=NO_FLOOR,
+            candidate=seat,
+            reference=None,
+            layout=0,
+            comparison_seconds=seconds,
+        )
 
-        return run
-
-    candidate = fakes.worker(noting("a"), 30.0)
-    candidate.freeze = lambda: order.append("stopped")
-    candidate.thaw = lambda: order.append("goes on")
-    measured = measure(fakes, candidate, fakes.worker(noting("b"), 40.0))
-    beginning = order[: order.index("goes on")]
-    assert beginning == ["stopped", *["b"] * 12]  # two to warm up, ten that count
-    assert set(order[len(beginning) + 1 :]) == {"a"}
-    assert measured.reference.kept == [40.0] * 10
-    assert measured.candidate.kept == [30.0] * 30
-    assert len(set(fakes.oracle.seeds)) == len(fakes.oracle.seeds)
+    # 2 ms a call of the reference
+    assert bench(7e-3)._affordable(into) == 3
+    assert bench(1e-3)._affordable(into) == 2
+    assert bench(float("inf"))._affordable(into) == fakes.layout.slots
+    assert bench(1e-3)._affordable(Measurement()) == fakes.layout.slots
 
 
-def test_a_reference_that_fails_by_itself_is_not_timed(fakes):
-    fakes.device.interleaves = False
-    reference = fakes.worker(fakes.right)
-    reference.replies[Command.RUN] = Reply("died", detail="signal 9")
-    measured = measure(fakes, fakes.worker(fakes.right), reference)
-    assert measured.failure is None
-    assert not measured.reference
-    assert "signal 9" in measured.flags["reference_not_timed"]
+class LookingSampling(PerRun):
+    """A run of one call and one of two; the run of one is also a call alone."""
+
+    def lengths(self, batch):
+        return (1, 2)
+
+    def latency_ms(self, runs, floor):
+        return runs[2]
+
+    def single_ms(self, runs, floor):
+        return runs[1]
+
+
+def looked_at(fakes, looks):
+    """Calls of 0.1 ms by the worker's word, whose outputs are there when the looks say, in ms."""
+    fakes.device.sampling = LookingSampling()
+    release = fakes.device.release
+
+    def with_look(worker, arena, run, timeout_s):
+        passage = release(worker, arena, run, timeout_s)
+        sampled_ms = 0.3 + (next(looks) if run.count == 1 else 0.1 * run.count)
+        return replace(passage, elapsed_ms=0.1 * run.count, sampled_ms=sampled_ms)
+
+    fakes.device.release = with_look
+    floor = TimerFloor(run_ms=0.0, call_ms=0.0, look_ms=0.3)
+    few = StopRule(minimum=4, least=4, maximum=4)
+    return measure(fakes, fakes.worker(fakes.right, 0.1), floor=floor, rule=few)
+
+
+def test_work_that_the_workers_word_does_not_wait_for_shows_in_a_call_alone(fakes):
+    measured = looked_at(fakes, itertools.repeat(0.2))
+    assert "overlaps_calls" in measured.flags
+    assert measured.clocks.ranked == "looked"
+    assert measured.candidate.kept == pytest.approx([0.2] * 4)
+
+
+def test_looks_that_leave_it_open_are_repeated_until_they_tell(fakes):
+    # warm-up takes two; of the four that count one is early, and so leaves it open
+    looks = itertools.chain([0.1, 0.1, 0.2, 0.1, 0.2, 0.2], itertools.repeat(0.2))
+    measured = looked_at(fakes, looks)
+    assert "overlaps_calls" in measured.flags
+    # the second smallest is above the limit once the interval leaves out the smallest: nine samples
+    assert len(measured.clocks.looked.kept) == 9
+
+
+def test_looks_of_an_honest_call_are_not_repeated(fakes):
+    measured = looked_at(fakes, itertools.repeat(0.1))
+    assert "overlaps_calls" not in measured.flags
+    assert len(measured.clocks.looked.kept) == 4
 
 
 def test_a_control_that_moves_is_drift(fakes):

@@ -52,6 +52,33 @@ def test_a_good_worker_is_loaded_met_and_sealed_once(fakes):
     assert not runner.failures
 
 
+def test_throwaway_values_are_shown_before_each_layout_is_met(fakes):
+    zygote = FakeZygote(fakes, lambda *_: None)
+    shown = []
+
+    def show(layout):
+        shown.append((layout, len(zygote.workers[0].commands)))
+
+    arenas = [fakes.arena() for _ in range(2)]
+    Runner(zygote, fakes.device, ARTIFACT, arenas, Limits(), show).ensure([0, 1])
+    assert shown == [
+        (0, 1),
+        (1, 1 + fakes.layout.slots),
+    ]  # after the load; after all slots of the first
+
+
+def test_a_worker_whose_values_cannot_be_shown_is_ended(fakes):
+    def show(layout):
+        raise RuntimeError("no values")
+
+    zygote = FakeZygote(fakes, lambda *_: None)
+    runner = Runner(zygote, fakes.device, ARTIFACT, [fakes.arena()], Limits(), show)
+    with pytest.raises(RuntimeError, match="no values"):
+        runner.ensure([0])
+    assert runner.worker is None
+    assert zygote.workers[0].killed
+
+
 def test_a_layout_that_raises_is_left_out_and_the_worker_kept(fakes):
     def script(spawn, command, layout):
         if command == Command.MEET and layout == 1:

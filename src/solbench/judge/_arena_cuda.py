@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
 
 import torch
 
-from solbench.errors import DeviceError
 from solbench.jail import DeviceMemory, SlotBuffers, cuda_driver
 from solbench.jail.protocol import Layout, TensorField
 from solbench.judge._device import Poison
@@ -23,57 +23,153 @@ SAMPLED_BYTES = 32
 than a few percent are missing, too few to warm a cache."""
 
 
+class CudaMemory:
+    """Blocks that the layouts of a worker use in turn, each as large as the largest of them needs: inputs and
+    outputs, which workers see, and the judge's own copy of the inputs.
+
+    Layouts are added while no worker has opened the blocks; :meth:`let_go` for each of them in the end.
+    """
+
+    def __init__(self, device: torch.device) -> None:
+        self.device = device
+        self.users = 0
+        self._blocks: dict[str, int] = {}
+        """Role → address."""
+        self._sizes: dict[str, int] = {}
+        self._opened = False
+        self._staged = torch.empty(0, dtype=torch.uint8, device=device)
+
+    @property
+    def nbytes(self) -> int:
+        """Of all blocks together."""
+        return sum(self._sizes.values()) + self._staged.numel()
+
+    def add(self, layout: Layout) -> None:
+        """Make room for one more layout. Raises ``MemoryError`` where there is none; what there was stays."""
+        assert not self._opened, "a worker has these blocks open"
+        self._grow("inputs", layout.input_bytes * layout.slots)
+        self._grow("outputs", layout.output_bytes * layout.slots)
+        if (staged := _used_bytes(layout) * layout.slots) > self._staged.numel():
+            self._staged = torch.empty(0, dtype=torch.uint8, device=self.device)
+            self._staged = torch.zeros(staged, dtype=torch.uint8, device=self.device)
+        self.users += 1
+
+    def _grow(self, role: str, nbytes: int) -> None:
+        block = cuda_driver.IPC_BLOCK_BYTES
+        wanted, held = max(1, -(-nbytes // block)) * block, self._sizes.get(role, 0)
+        if wanted <= held:
+            return
+        if held:
+            self._free(self._blocks.pop(role))
+        try:
+            self._blocks[role] = self._allocate(wanted)
+        except cuda_driver.CudaDriverError as error:
+            if held:
+                self._blocks[role] = self._allocate(held)
+            raise MemoryError(
+                f"{self.device}: no {wanted / 1e9:.2f} GB for buffers: {error}"
+            ) from error
+        self._sizes[role] = wanted
+
+    def _allocate(self, nbytes: int) -> int:
+        return cuda_driver.allocate(nbytes)
+
+    def _free(self, address: int) -> None:
+        cuda_driver.free(address)
+
+    def view(self, role: str, slots: int, slot_bytes: int) -> torch.Tensor:
+        """uint8 [slots, slot_bytes] at the beginning of a block."""
+        span = cuda_driver.DeviceBytes(self._blocks[role], slots * slot_bytes)
+        return torch.as_tensor(span, device=self.device).view(slots, slot_bytes)
+
+    def staged(self, slots: int, slot_bytes: int) -> torch.Tensor:
+        """uint8 [slots, slot_bytes] that no worker sees."""
+        return self._staged[: slots * slot_bytes].view(slots, slot_bytes)
+
+    def handles(self) -> DeviceMemory:
+        """What a worker opens. From now on the blocks stay where they are."""
+        self._opened = True
+        return DeviceMemory(
+            inputs=cuda_driver.export_handle(self._blocks["inputs"]).hex(),
+            outputs=cuda_driver.export_handle(self._blocks["outputs"]).hex(),
+        )
+
+    def let_go(self) -> None:
+        """One layout is done with; after the last one the blocks may grow again."""
+        self.users -= 1
+        self._opened = self._opened and self.users > 0
+
+    def close(self) -> None:
+        """Give the blocks back."""
+        self._staged = torch.empty(0, dtype=torch.uint8)
+        while self._blocks:
+            self._free(self._blocks.popitem()[1])
+        self._sizes.clear()
+
+
 class CudaArena:
-    """All slots of a layout: an allocation for inputs and one for outputs.
+    """All slots of a layout, in memory that it may share with layouts that are not used at the same time.
 
     Inputs are first *staged* in memory of the judge's own; :meth:`deliver` brings all of them to the worker in
     one copy, so that they exist there for as short a time as possible before the run.
     """
 
-    def __init__(self, layout: Layout, device: torch.device) -> None:
+    def __init__(
+        self,
+        layout: Layout,
+        memory: CudaMemory,
+        let_go: Callable[[CudaMemory], None] = CudaMemory.close,
+    ) -> None:
+        """``let_go`` is told when no arena uses the memory any more."""
+        try:
+            memory.add(layout)
+        except (MemoryError, RuntimeError):  # the latter from torch
+            if not memory.users:
+                let_go(memory)
+            raise
         self.layout = layout
-        self._device = device
-        self._owned: list[int] = []
-        self._inputs_address = self._allocate(layout.input_bytes * layout.slots)
-        self._outputs_address = self._allocate(layout.output_bytes * layout.slots)
-        used = max((field.offset + field.nbytes for field in tensor_arguments(layout)), default=0)
-        self._inputs = self._slots(self._inputs_address, layout.input_bytes)[:, :used]
-        self._outputs = self._slots(self._outputs_address, layout.output_bytes)
-        self._staged = torch.zeros(layout.slots, used, dtype=torch.uint8, device=device)
+        self.memory = memory
+        self._let_go = let_go
+        self._closed = False
+        self._device = device = memory.device
         self._guards = [
             (start, end, torch.randint(0, 256, (end - start,), dtype=torch.uint8, device=device))
             for start, end in guard_ranges(layout)
         ]
         self._generator = torch.Generator(device).manual_seed(int.from_bytes(os.urandom(7)))
 
-    def _allocate(self, nbytes: int) -> int:
-        block = cuda_driver.IPC_BLOCK_BYTES
-        try:
-            address = cuda_driver.allocate(max(1, -(-nbytes // block)) * block)
-        except cuda_driver.CudaDriverError as error:
-            raise DeviceError(
-                f"{self._device}: no {nbytes / 1e9:.2f} GB for buffers: {error}"
-            ) from error
-        self._owned.append(address)
-        return address
+    # The memory may move until a worker opens it, so views are made when they are first used after that.
+    @cached_property
+    def _inputs(self) -> torch.Tensor:
+        slots = self.memory.view("inputs", self.layout.slots, self.layout.input_bytes)
+        return slots[:, : _used_bytes(self.layout)]
 
-    def _slots(self, address: int, slot_bytes: int) -> torch.Tensor:
-        """uint8 [slots, slot_bytes]"""
-        count = self.layout.slots
-        span = cuda_driver.DeviceBytes(address, count * slot_bytes)
-        return torch.as_tensor(span, device=self._device).view(count, slot_bytes)
+    @cached_property
+    def _outputs(self) -> torch.Tensor:
+        return self.memory.view("outputs", self.layout.slots, self.layout.output_bytes)
+
+    @cached_property
+    def _staged(self) -> torch.Tensor:
+        return self.memory.staged(self.layout.slots, _used_bytes(self.layout))
 
     def buffers(self) -> Sequence[SlotBuffers]:
         """None: device memory travels as handles."""
         return ()
 
     def device_memory(self) -> DeviceMemory:
-        """Handles of the two allocations. What was filled so far is delivered: a worker may be born now."""
+        """Handles of the two allocations: a worker may be born now."""
+        return self.memory.handles()
+
+    def show(self, inputs: Mapping[str, ArgumentValue]) -> None:
+        for slot in range(self.layout.slots):
+            self.fill(slot, inputs)
         self.deliver(range(self.layout.slots))
-        return DeviceMemory(
-            inputs=cuda_driver.export_handle(self._inputs_address).hex(),
-            outputs=cuda_driver.export_handle(self._outputs_address).hex(),
-        )
+        self.poison(range(self.layout.slots), "zeros")
+        self._finish_own_work()
+
+    def _finish_own_work(self) -> None:
+        """The worker is told of its buffers by the host, which must not be ahead of the device."""
+        torch.cuda.synchronize(self._device)
 
     def fill(self, slot: int, inputs: Mapping[str, ArgumentValue]) -> None:
         """Stage the tensors of a call."""
@@ -81,6 +177,14 @@ class CudaArena:
             value = inputs[field.name]
             assert isinstance(value, torch.Tensor)
             tensor_view(self._staged[slot], field).copy_(value)
+
+    def kept(self, slot: int, inputs: Mapping[str, ArgumentValue]) -> dict[str, ArgumentValue]:
+        """Views of what is staged, so that the inputs are not held twice."""
+        views = {
+            field.name: tensor_view(self._staged[slot], field)
+            for field in tensor_arguments(self.layout)
+        }
+        return {**inputs, **views}
 
     def deliver(self, slots: range) -> None:
         """Enqueue the copy of what is staged to where the worker sees it."""
@@ -147,10 +251,20 @@ class CudaArena:
         return f"input {_name_at(fields, byte)} of call {call}"
 
     def close(self) -> None:
-        torch.cuda.synchronize(self._device)
-        self._inputs = self._outputs = self._staged = torch.empty(0)
-        while self._owned:
-            cuda_driver.free(self._owned.pop())
+        if self._closed:
+            return
+        self._closed = True
+        self._finish_own_work()
+        for view in ("_inputs", "_outputs", "_staged"):
+            self.__dict__.pop(view, None)
+        self.memory.let_go()
+        if not self.memory.users:
+            self._let_go(self.memory)
+
+
+def _used_bytes(layout: Layout) -> int:
+    """Of a slot's input buffer, its end rounded up apart."""
+    return max((field.offset + field.nbytes for field in tensor_arguments(layout)), default=0)
 
 
 def _name_at(fields: Sequence[TensorField], byte: int) -> str:

@@ -86,11 +86,12 @@ class Round:
             if self._hold(participant, outcome)
         ]
         values = [
-            self.oracle.inputs(seed, self.audits.get(number, ""))
-            for number, seed in enumerate(self.seeds)
+            self._lay_out(slot, self.oracle.inputs(seed, self.audits.get(number, "")), ready)
+            for number, (slot, seed) in enumerate(zip(self.run.slots, self.seeds, strict=True))
         ]
         for participant, _ in ready:
-            self._lay_out(participant, values)
+            if participant.checked:
+                participant.arena.poison(self.run.slots, self.poison)
         for participant, outcome in ready:
             self.device.flush()
             self._release(participant, outcome)
@@ -116,16 +117,19 @@ class Round:
         return outcome.failure is None
 
     def _lay_out(
-        self, participant: Participant, values: Sequence[Mapping[str, ArgumentValue]]
-    ) -> None:
-        arena = participant.arena
-        for slot, inputs in zip(self.run.slots, values, strict=True):
+        self,
+        slot: int,
+        inputs: dict[str, ArgumentValue],
+        ready: Sequence[tuple[Participant, Outcome]],
+    ) -> dict[str, ArgumentValue]:
+        """Fill the slot; the inputs as the judge goes on holding them."""
+        for participant, _ in ready:
+            arena = participant.arena
             mismatch = find_mismatch(arena.layout, inputs)
             if mismatch:
                 raise InputsChanged(mismatch)
             arena.fill(slot, inputs)
-        if participant.checked:
-            arena.poison(self.run.slots, self.poison)
+        return ready[0][0].arena.kept(slot, inputs) if ready else inputs
 
     def _release(self, participant: Participant, outcome: Outcome) -> None:
         if self._ran_while_held(participant, outcome):

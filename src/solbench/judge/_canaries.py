@@ -202,8 +202,7 @@ def _verdict(zygote: Zygote, device: Device, floor: TimerFloor, canary: Canary) 
         slot_budget_bytes=device.slot_budget_bytes,
     )
     arena = device.arena(layout)
-    for slot in range(layout.slots):
-        arena.fill(slot, inputs)
+    arena.show(inputs)
     runner = Runner(zygote, device, build(_solution(canary), device.name), [arena], Limits())
     try:
         runner.ensure([0])

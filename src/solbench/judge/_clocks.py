@@ -12,7 +12,7 @@ from solbench.judge._samples import Series
 from solbench.judge._sampling import Sampling
 from solbench.judge._statistics import median_interval
 
-Ranked = Literal["queued", "single", "sampled"]
+Ranked = Literal["queued", "single", "looked", "sampled"]
 
 # What honest kernels show on an H200 (docs/timing.md): a call that runs alone finds its code cold, which takes
 # up to 3 us or 10 % longer than a call among many queued ones.
@@ -21,6 +21,8 @@ _ALONE_SHARE = 0.15
 _SHORT_ALONE_MS = 1.5e-3
 _SHORT_RATIO = 1.75
 """Calls shorter than the allowance above could hide in it; the ratio bounds what they gain."""
+_LOOKED_MS = 8e-3
+"""The same by the judge's look, whose cost is known a little less well."""
 _SAMPLED_MS = 0.3e-3
 _SAMPLED_SHARE = 0.05
 _LEAST_SAMPLES = 3
@@ -36,7 +38,9 @@ class Clocks:
     queued: Series = field(default_factory=Series)
     """By runs of several calls, up to the worker's word that they are done: the precise one."""
     single: Series = field(default_factory=Series)
-    """Of calls that ran alone; empty where the device has no such run."""
+    """Of calls that ran alone, up to the worker's word; empty where the device has no such run."""
+    looked: Series = field(default_factory=Series)
+    """Of the same calls up to the judge's look at their outputs, which sees work on other streams end too."""
     sampled: Series = field(default_factory=Series)
     """By the same runs as ``queued``, up to the judge's own look at the outputs: coarser, and no one else's."""
     ranked: Ranked = "queued"
@@ -44,7 +48,12 @@ class Clocks:
     @property
     def ranking(self) -> Series:
         """The samples that make the result."""
-        return {"queued": self.queued, "single": self.single, "sampled": self.sampled}[self.ranked]
+        return {
+            "queued": self.queued,
+            "single": self.single,
+            "looked": self.looked,
+            "sampled": self.sampled,
+        }[self.ranked]
 
     def add(self, runs: Mapping[int, Outcome], sampling: Sampling, floor: TimerFloor) -> None:
         """One sample. ``runs``: calls of a run → how it went."""
@@ -54,9 +63,29 @@ class Clocks:
         alone_ms = sampling.single_ms(per_call, floor)
         if alone_ms is not None:
             self.single.add(alone_ms, lost_share)
+            self.add_alone(runs[1], floor)
         sampled = {count: outcome.sampled_ms for count, outcome in runs.items()}
         if all(sampled.values()):
             self.sampled.add(sampling.latency_ms(sampled, floor), lost_share)
+
+    def add_alone(self, outcome: Outcome, floor: TimerFloor) -> None:
+        """A call that ran by itself, by the judge's look at its outputs."""
+        if outcome.sampled_ms and floor.look_ms:
+            self.looked.add(max(0.0, outcome.sampled_ms - floor.look_ms), outcome.lost_share)
+
+    @property
+    def in_question(self) -> bool:
+        """The looks at calls alone are later than at queued ones, and too few to be sure of it."""
+        if not self.looked or not self.queued:
+            return False
+        interval = median_interval(self.looked.counted)
+        limit = self._longest_alone()
+        return interval.low <= limit < interval.median
+
+    def _longest_alone(self) -> float:
+        """What an honest call may take alone, by the look."""
+        queued = median_interval(self.queued.counted).median
+        return queued * (1 + _ALONE_SHARE) + _LOOKED_MS
 
     def choose(self, *, queued: bool = True) -> dict[str, str]:
         """Decide which clock ranks; returns flag → evidence where it is not the precise one.
@@ -73,6 +102,8 @@ class Clocks:
             flags[EARLY], self.ranked = early, "sampled"
         if overlaps := self._overlaps():
             flags[OVERLAPS], self.ranked = overlaps, "single"
+        elif overlaps := self._overlaps_unseen():
+            flags[OVERLAPS], self.ranked = overlaps, "looked"
         return flags
 
     def _finished_early(self) -> str:
@@ -99,7 +130,20 @@ class Clocks:
         short = longer > _SHORT_ALONE_MS and alone > _SHORT_RATIO * queued
         if not apart and not short:
             return ""
-        return (
-            f"at least {alone * 1e3:.3g} us for a call alone, {queued * 1e3:.3g} us for one of many "
-            "queued ones"
-        )
+        return _longer(alone, queued)
+
+    def _overlaps_unseen(self) -> str:
+        """The same for work that the worker's word does not wait for."""
+        if len(self.looked) < _LEAST_SAMPLES or not self.queued:
+            return ""
+        alone = median_interval(self.looked.counted).low
+        if alone <= self._longest_alone():
+            return ""
+        return _longer(alone, median_interval(self.queued.counted).median)
+
+
+def _longer(alone_ms: float, queued_ms: float) -> str:
+    return (
+        f"at least {alone_ms * 1e3:.3g} us for a call alone, {queued_ms * 1e3:.3g} us for one of many "
+        "queued ones"
+    )

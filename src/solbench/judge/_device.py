@@ -77,8 +77,14 @@ class Arena(Protocol):
     def device_memory(self) -> DeviceMemory | None:
         """CUDA: the handles that the worker is given."""
 
+    def show(self, inputs: Mapping[str, ArgumentValue]) -> None:
+        """Let the worker see these throwaway values in every slot, and zeros as outputs."""
+
     def fill(self, slot: int, inputs: Mapping[str, ArgumentValue]) -> None:
         """Write the tensors of a call."""
+
+    def kept(self, slot: int, inputs: Mapping[str, ArgumentValue]) -> dict[str, ArgumentValue]:
+        """The inputs just filled, in the judge's own copy where the arena has one; else as they are."""
 
     def poison(self, slots: range, pattern: Poison) -> None:
         """Overwrite the outputs and renew the guard bytes."""
@@ -108,7 +114,10 @@ class Device(Protocol):
     """Caches are left as the delivery of the inputs leaves them. Recorded, never ranked."""
     interleaves: bool
     """The reference takes turns with the candidate on the same inputs. Where it does not, it is timed by
-    itself, with the candidate stopped, and a control shows drift."""
+    itself, before there is a candidate, and a control shows drift."""
+    reuses_memory: bool
+    """What the slots of a layout hold is gone when those of another layout are used: values are shown anew
+    before each use."""
     errors_stick: bool
     """A call that failed may have left its process unable to do anything right: it is replaced."""
     buffer_multiple: int
@@ -138,9 +147,12 @@ class Device(Protocol):
     def libraries(self) -> dict[str, str]:
         """Versions that matter on this device."""
 
-    def arena(self, layout: Layout, sharing: Arena | None = None) -> Arena:
-        """New buffers; with ``sharing``, the inputs are that arena's own where the device allows
-        it."""
+    def arena(
+        self, layout: Layout, sharing: Arena | None = None, beside: Arena | None = None
+    ) -> Arena:
+        """New buffers. With ``sharing``, the inputs are that arena's own where the device allows it.
+        ``beside``: an arena that is not used at the same time; where the device reuses memory, the buffers lie
+        in that arena's. Raises ``MemoryError`` or ``OSError`` where there is no room."""
 
     def settle(self, worker: Worker) -> None:
         """Once, after sealing: pin the worker, or whatever steadies the clock."""

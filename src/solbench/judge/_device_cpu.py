@@ -111,6 +111,14 @@ class CpuArena:
     def device_memory(self) -> None:
         """None: descriptors are passed."""
 
+    def show(self, inputs: Mapping[str, ArgumentValue]) -> None:
+        for slot in range(self.layout.slots):
+            self.fill(slot, inputs)
+        self.poison(range(self.layout.slots), "zeros")
+
+    def kept(self, slot: int, inputs: Mapping[str, ArgumentValue]) -> dict[str, ArgumentValue]:
+        return dict(inputs)
+
     def fill(self, slot: int, inputs: Mapping[str, ArgumentValue]) -> None:
         if not self._owns_inputs:
             return
@@ -202,6 +210,7 @@ class CpuDevice:
     clock = "host"
     verified = True
     interleaves = True
+    reuses_memory = False
     errors_stick = False
     sampling = PerRun()
     budgets = BUDGETS
@@ -232,7 +241,9 @@ class CpuDevice:
     def libraries(self) -> dict[str, str]:
         return {"torch": torch.__version__, "python": platform.python_version()}
 
-    def arena(self, layout: Layout, sharing: Arena | None = None) -> CpuArena:
+    def arena(
+        self, layout: Layout, sharing: Arena | None = None, beside: Arena | None = None
+    ) -> CpuArena:
         assert sharing is None or isinstance(sharing, CpuArena)
         return CpuArena(layout, sharing)
 

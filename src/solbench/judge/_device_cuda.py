@@ -32,7 +32,7 @@ from solbench.errors import DeviceError, MissingExtra
 from solbench.hardware import detect_hardware
 from solbench.jail import Reply, Worker, cuda_driver
 from solbench.jail.protocol import Command, Layout
-from solbench.judge._arena_cuda import CudaArena
+from solbench.judge._arena_cuda import CudaArena, CudaMemory
 from solbench.judge._device import Advice, Arena, Passage, Run
 from solbench.judge._monitor_nvml import NvmlMonitor
 from solbench.judge._sampling import Slope
@@ -51,6 +51,9 @@ _STRIKES = 2
 _LOOK_AGAIN_S = 8e-3
 """More than three turns of another process on an H200 (2.4 ms each)."""
 _ADVICE_CHARS = 1500
+_KEPT_BYTES = 1 << 30
+"""Buffers up to this size stay for the next evaluation."""
+_ALLOCATOR = "PYTORCH_CUDA_ALLOC_CONF"
 _MPS_FOLDER = "/tmp/nvidia-mps"
 """Where the service listens unless told otherwise."""
 _SHARED = "shared_device"
@@ -73,6 +76,7 @@ class CudaDevice:
     clock = "drain"
     verified = True
     interleaves = False
+    reuses_memory = True
     errors_stick = True
     sampling = Slope()
     budgets = GPU_BUDGETS
@@ -85,6 +89,8 @@ class CudaDevice:
         self.name = name
         self.hot = hot
         self._device = _device_of(name)
+        # References of many sizes take turns in this process: segments that grow leave no holes between them.
+        os.environ.setdefault(_ALLOCATOR, "expandable_segments:True")
         refuse_shared_contexts(Path(os.environ.get("CUDA_MPS_PIPE_DIRECTORY", _MPS_FOLDER)))
         self.oracle_device = name
         torch.cuda.set_device(self._device)
@@ -97,6 +103,8 @@ class CudaDevice:
         self._monitor = _monitor(properties)
         self._watch = WatchKernel(self._device)
         self._watched: Watched | None = None
+        self._memory: CudaMemory | None = None
+        """Left by an earlier evaluation, or in use."""
         self._synchronising: set[int] = set()
         self._queued: dict[int, int] = {}
         """Worker → sequence number of the run that waits for its release."""
@@ -121,9 +129,32 @@ class CudaDevice:
     def libraries(self) -> dict[str, str]:
         return {"torch": torch.__version__, "cuda": str(torch.version.cuda)}
 
-    def arena(self, layout: Layout, sharing: Arena | None = None) -> CudaArena:
-        """Never shared: the inputs of one worker must not be there while another one runs."""
-        return CudaArena(layout, self._device)
+    def arena(
+        self, layout: Layout, sharing: Arena | None = None, beside: Arena | None = None
+    ) -> CudaArena:
+        """In the memory of ``sharing`` or ``beside``, since no two of them are used at once. Else in memory
+        that an earlier evaluation has left, if it is not in use: a kernel's time depends a little on where
+        its data lies."""
+        other = sharing or beside
+        assert other is None or isinstance(other, CudaArena)
+        memory = other.memory if other is not None else self._free_memory()
+        return CudaArena(layout, memory, self._let_go)
+
+    def _free_memory(self) -> CudaMemory:
+        if self._memory is None or self._memory.users:
+            return CudaMemory(self._device)
+        return self._memory
+
+    def _let_go(self, memory: CudaMemory) -> None:
+        """Keep one, if it is not too large."""
+        if memory is not self._memory:
+            if self._memory is not None or memory.nbytes > _KEPT_BYTES:
+                memory.close()
+                return
+            self._memory = memory
+        elif memory.nbytes > _KEPT_BYTES:
+            memory.close()
+            self._memory = None
 
     def settle(self, worker: Worker) -> None:
         """A new worker is trusted to queue until it is seen not to."""
@@ -319,6 +350,9 @@ class CudaDevice:
         return notes
 
     def close(self) -> None:
+        if self._memory is not None and not self._memory.users:
+            self._memory.close()
+            self._memory = None
         if self._monitor is not None:
             self._monitor.close()
             self._monitor = None

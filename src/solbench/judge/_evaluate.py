@@ -4,10 +4,12 @@ others."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
-from solbench.errors import BuildError, JailError, ReferenceFailed
+from solbench.errors import BuildError, InputError, JailError, ReferenceFailed
 from solbench.jail import Walls, build
 from solbench.jail.protocol import Artifact
+from solbench.judge._device import Poison
 from solbench.judge._floor import NO_FLOOR
 from solbench.judge._measure import Audits, Bench, Measurement
 from solbench.judge._opening import CaseOpener
@@ -16,6 +18,7 @@ from solbench.judge._orders import Verdict
 from solbench.judge._reference import reference_solution
 from solbench.judge._request import Case, Request
 from solbench.judge._runner import Runner, limits_for
+from solbench.judge._seeds import SeedBook
 from solbench.judge._session import LocalJudge
 from solbench.judge._traces import WorkloadResult, make_trace, score_of, solbench_version
 from solbench.judge._verdicts import Failure
@@ -60,6 +63,7 @@ class EvaluationRun:
 
     def _run(self) -> None:
         open_cases = self.open()
+        self._time_references(open_cases)
         workers = self._request.budget.workers if open_cases else 0
         for number in range(workers):
             self._one_pass(open_cases, last=number == workers - 1)
@@ -99,6 +103,12 @@ class EvaluationRun:
             return None
         return f"{', '.join(sorted(languages))} needs an NVIDIA GPU: use device cuda:0"
 
+    def _show(self, case: Case) -> None:
+        """Let its slots hold throwaway values again, where another workload's may lie by now."""
+        if self._judge.device.reuses_memory:
+            assert case.oracle is not None and case.arena is not None
+            case.arena.show(case.oracle.inputs(case.shown_seed))
+
     def _start_runners(self, cases: Sequence[Case]) -> None:
         assert self._artifact is not None
         for number, case in enumerate(cases):
@@ -111,7 +121,11 @@ class EvaluationRun:
         judge = self._judge
         # The clock is calibrated before there is a submission that could disturb it.
         self._floor = judge.floor
-        self._candidate = Runner(judge.zygote, judge.device, self._artifact, arenas, limits)
+
+        def show(layout: int) -> None:
+            self._show(cases[layout])
+
+        self._candidate = Runner(judge.zygote, judge.device, self._artifact, arenas, limits, show)
         reference = build(reference_solution(self._request.problem), judge.device.name)
         self._reference = Runner(
             judge.zygote,
@@ -119,7 +133,52 @@ class EvaluationRun:
             reference,
             reference_arenas,
             limits_for(judge.device, arenas, None),
+            show,
         )
+
+    def _time_references(self, cases: Sequence[Case]) -> None:
+        """By themselves, where they do not take turns with the candidate, and before it exists: it cannot slow
+        them down or leave them no memory. Seeds are others than the candidate's."""
+        if self._judge.device.interleaves or self._reference is None:
+            return
+        unknown = [case for case in cases if not self._recall_reference(case)]
+        for position, case in enumerate(unknown):
+            self._time_reference(case, [each.layout for each in unknown[position:]])
+        self._reference.stop()
+
+    def _time_reference(self, case: Case, wanted: Sequence[int]) -> None:
+        reference, alone = self._reference, Measurement()
+        assert reference is not None and case.oracle is not None
+        rule = self._request.budget.reference_rule
+        try:
+            reference.ensure(wanted)
+            if reference.worker is None or case.layout in reference.failures:
+                return
+            self._show(case)
+            Bench(
+                device=self._judge.device,
+                oracle=case.oracle,
+                seeds=SeedBook(),
+                floor=self._floor,
+                candidate=reference,
+                reference=None,
+                layout=case.layout,
+                poison=self._poison,
+            ).measure(alone, rule, rule)
+        except (ReferenceFailed, InputError) as error:
+            case.failure = Failure("INVALID_REFERENCE", str(error), "compare")
+            self._emit(case)
+            return
+        if alone.failure is None:
+            case.measurement.reference = alone.clocks.queued
+        else:
+            case.measurement.flags["reference_not_timed"] = alone.failure.reason
+            reference.stop()
+
+    @property
+    def _poison(self) -> Poison:
+        """The public rule promises zeroed outputs; our own problems promise nothing."""
+        return "zeros" if self._request.problem.definition.solbench is None else "random"
 
     def _one_pass(self, cases: Sequence[Case], last: bool) -> None:
         """Measure every open workload on one worker, replaced only after a death."""
@@ -168,13 +227,19 @@ class EvaluationRun:
         """
         candidate, reference = self._candidate, self._reference
         assert candidate is not None and reference is not None and case.oracle is not None
-        candidate.ensure(wanted)
+        try:
+            candidate.ensure(wanted)
+            self._show(case)
+        except (ReferenceFailed, InputError) as error:  # inputs that could be made before
+            case.failure = Failure("INVALID_REFERENCE", str(error), "spec")
+            return None
         self._check_jail(candidate.walls, candidate.worker is not None)
         case.failure = candidate.failures.get(case.layout)
         if case.failure is not None:
             return None
-        known = self._recall_reference(case)
-        if self._judge.device.interleaves or not known:
+        interleaves = self._judge.device.interleaves
+        if interleaves:
+            self._recall_reference(case)
             reference.ensure(wanted)
         replayed = self._request.replays.get(case.workload.uuid)
         return Bench(
@@ -183,12 +248,12 @@ class EvaluationRun:
             seeds=case.seeds,
             floor=self._floor,
             candidate=candidate,
-            reference=reference if case.layout not in reference.failures else None,
+            reference=reference if interleaves and case.layout not in reference.failures else None,
             layout=case.layout,
-            # The public rule promises zeroed outputs; our own problems promise nothing.
-            poison="zeros" if self._request.problem.definition.solbench is None else "random",
+            poison=self._poison,
             audits=self._audits(case),
             least_calls=replayed.calls if replayed else 0,
+            comparison_seconds=self._request.budget.comparison_seconds,
         )
 
     def _recall_reference(self, case: Case) -> bool:
@@ -205,12 +270,12 @@ class EvaluationRun:
     def _audits(self, case: Case) -> Audits:
         if case.admission is None or not case.admission.has_truth:
             return Audits()
-        own = self._request.problem.definition.solbench
+        own, budget = self._request.problem.definition.solbench, self._request.budget
+        audits = Audits(True, sure=budget.sure_audits, seconds=budget.audit_seconds)
         if own is None:
-            return Audits(True, flagging=case.admission.variations)
-        return Audits(
-            True, variations=tuple(kind for kind, names in own.variations.items() if names)
-        )
+            return replace(audits, flagging=case.admission.variations)
+        kinds = tuple(kind for kind, names in own.variations.items() if names)
+        return replace(audits, variations=kinds)
 
     def _remember_reference(self, case: Case) -> None:
         """Keep the reference's times for later evaluations, unless the machine is drifting or busy."""
@@ -279,7 +344,7 @@ class EvaluationRun:
             yield Flag(id="precision_downgrade", evidence=evidence)
 
     def _clock(self, measurement: Measurement) -> str:
-        if "synchronises" in measurement.flags or measurement.clocks.ranked == "single":
+        if "synchronises" in measurement.flags or measurement.clocks.ranked in ("single", "looked"):
             return "single"
         if measurement.clocks.ranked == "sampled":
             return "sampled"

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
+import statistics
 from dataclasses import dataclass
 
 import torch
 
 from solbench.errors import JailError
 from solbench.jail import Limits, Reply, Zygote
-from solbench.judge._device import Device, Run
+from solbench.judge._device import Device, Passage, Run
 from solbench.judge._layouts import plan_layout
 from solbench.judge._runner import Runner
 from solbench.spec import Solution, SolutionSpec, SourceFile
@@ -44,6 +46,9 @@ class TimerFloor:
     call_ms: float
     jitter_ms: float = 0.0
     """Spread of empty runs, from the least to the upper quartile."""
+    look_ms: float = 0.0
+    """Time of a run of one call up to the judge's own look at its outputs, less the call; 0 where there is no
+    such look."""
 
     def latency_ms(self, latency_ms: float, count: int) -> float:
         """Latency of one call of a run of ``count``, the floor subtracted; never below zero."""
@@ -101,24 +106,28 @@ def _measured(zygote: Zygote, device: Device) -> TimerFloor:
             kind = _WorkerLost if failure.fatal else JailError
             raise kind(f"the empty solution cannot run: {failure.reason}")
         lengths = {1, *device.sampling.lengths(layout.slots)}
-        times: dict[int, list[float]] = {count: [] for count in sorted(lengths)}
+        passages: dict[int, list[Passage]] = {count: [] for count in sorted(lengths)}
         for _ in range(_ROUNDS):
-            for count, samples in times.items():
+            for count, samples in passages.items():
                 samples.append(_one_run(runner, device, Run(0, 0, count)))
     finally:
         runner.stop()
         arena.close()
-    return device.sampling.fit(times)
+    floor = device.sampling.fit(
+        {count: [each.elapsed_ms for each in runs] for count, runs in passages.items()}
+    )
+    look_ms = statistics.median(each.sampled_ms for each in passages[1]) - floor.call_ms
+    return dataclasses.replace(floor, look_ms=max(0.0, look_ms))
 
 
-def _one_run(runner: Runner, device: Device, run: Run) -> float:
+def _one_run(runner: Runner, device: Device, run: Run) -> Passage:
     worker, arena, timeout_s = runner.worker, runner.arenas[0], runner.limits.call_s
     assert worker is not None
     _require(device.hold(worker, arena, run, timeout_s))
     device.flush()
     passage = device.release(worker, arena, run, timeout_s)
     _require(passage.reply)
-    return passage.elapsed_ms
+    return passage
 
 
 def _require(reply: Reply) -> None:

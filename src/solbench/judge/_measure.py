@@ -3,9 +3,10 @@ to."""
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from solbench.errors import JailError
 from solbench.gate import GateResult
@@ -18,16 +19,22 @@ from solbench.judge._precision import PrecisionAudit
 from solbench.judge._runner import Runner
 from solbench.judge._samples import Series
 from solbench.judge._seeds import SeedBook
-from solbench.judge._statistics import StopRule, Stopwatch, drifted, median_interval
+from solbench.judge._statistics import (
+    AUDIT_SECONDS,
+    SURE_AUDITS,
+    StopRule,
+    Stopwatch,
+    drifted,
+    median_interval,
+)
 from solbench.judge._verdicts import Failure
 from solbench.spec import Flag
 
 DRIFT_EVERY = 4
 """Once the reference's time is known, it still runs in every fourth round, to show drift."""
 
-
-_SURE_AUDITS = 3
-"""So many calls are compared with float64 whatever it costs: the first, and two of the next seven."""
+_MORE_ALONE = 12
+"""Further calls alone, where the judge's look at those so far leaves open whether calls share work."""
 
 SENSITIVE = "sensitive_to_values"
 
@@ -93,15 +100,17 @@ class Audits:
     """Kinds of other values that are mixed into audited calls, and must be stood."""
     flagging: tuple[str, ...] = ()
     """Kinds of which one is tried after all timed calls; failing on it only raises a flag."""
-    seconds: float = 0.25
-    """What they may take together, the first three apart."""
+    sure: int = SURE_AUDITS
+    """So many are made whatever they cost."""
+    seconds: float = AUDIT_SECONDS
+    """What the others may take together."""
 
     def affordable(self, spent: Sequence[float], into: Measurement) -> bool:
         """Whether one more may be made. ``spent``: time of each run in float64 so far."""
         done = len(into.audited)
-        if done < _SURE_AUDITS:
+        if done < self.sure:
             return True
-        return bool(spent) and (done + 1 - _SURE_AUDITS) * spent[-1] <= self.seconds
+        return bool(spent) and (done + 1 - self.sure) * spent[-1] <= self.seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,12 +129,12 @@ class Bench:
     audits: Audits = field(default_factory=Audits)
     least_calls: int = 0
     """A verdict that is repeated needs as many calls as it took."""
+    comparison_seconds: float = math.inf
+    """What the reference may take to compare one sample, by its own time: long runs are shortened to it."""
     clock: Callable[[], float] = time.perf_counter
 
     def measure(self, into: Measurement, rule: StopRule, reference_rule: StopRule) -> None:
         """Add timed rounds until both rules are done, or the candidate fails."""
-        if not self.device.interleaves and not into.failure:
-            self._time_reference(into, reference_rule)
         watch = Stopwatch(self.clock)
         batch = self.warm_up(into)
         if into.failure is not None:
@@ -146,9 +155,24 @@ class Bench:
             if into.failure is not None:
                 return
             turn += 1
+        self._look_at_calls_alone(into, turn)
+        if into.failure is not None:
+            return
         self.conclude(into, batch)
         _flag_noise(into, rule)
         self._try_other_values(into)
+
+    def _look_at_calls_alone(self, into: Measurement, turn: int) -> None:
+        """More of them, while they may take longer than queued ones and too few looks are there to tell."""
+        for _ in range(_MORE_ALONE):
+            if "synchronises" in into.flags or not into.clocks.in_question:
+                return
+            outcome = self._round(into, 1, turn, self.poison, with_reference=False)["candidate"]
+            into.failure = outcome.failure
+            if into.failure is not None:
+                return
+            into.clocks.add_alone(outcome, self.floor)
+            turn += 1
 
     def conclude(self, into: Measurement, batch: int) -> None:
         """Which clock ranks, and whether the time is in doubt; after the last timed round."""
@@ -197,7 +221,14 @@ class Bench:
             for name in plain
         ]
         batch = self.device.sampling.batch(min(latencies), max(latencies), self._slots)
-        return self._held_at_once(self.candidate, batch)
+        return self._held_at_once(self.candidate, min(batch, self._affordable(into)))
+
+    def _affordable(self, into: Measurement) -> int:
+        """Calls of a run whose outputs the reference makes in good time."""
+        if not into.reference or math.isinf(self.comparison_seconds):
+            return self._slots
+        reference_ms = median_interval(into.reference.counted).median
+        return max(2, math.floor(1e3 * self.comparison_seconds / max(reference_ms, 1e-6)))
 
     def _held_at_once(self, runner: Runner, count: int) -> int:
         """So many of the calls, or fewer where the device cannot hold them."""
@@ -206,35 +237,6 @@ class Bench:
             return count
         run = Run(self.layout, 0, count)
         return self.device.most_calls(worker, arena, run, runner.limits.call_s)
-
-    def _time_reference(self, into: Measurement, rule: StopRule) -> None:
-        """By itself, unless it is known: the candidate is stopped meanwhile, and nothing of its inputs is
-        there."""
-        reference, candidate = self.reference, self.candidate.worker
-        if reference is None or reference.worker is None or candidate is None:
-            return
-        if _done(rule, into.reference.kept, len(into.reference), 0.0):
-            return
-        # Seeds of its own: which calls the candidate gets must not depend on whether this was needed.
-        bench = replace(
-            self,
-            candidate=reference,
-            reference=None,
-            seeds=SeedBook(),
-            audits=Audits(),
-            least_calls=0,
-        )
-        alone = Measurement()
-        candidate.freeze()
-        try:
-            bench.measure(alone, rule, rule)
-        finally:
-            candidate.thaw()
-        into.reference = alone.clocks.queued
-        if alone.failure is not None:
-            into.reference = Series()
-            into.flags["reference_not_timed"] = alone.failure.reason
-            reference.stop()
 
     def _try_other_values(self, into: Measurement) -> None:
         """One more call, on values that the workload's distribution does not give, where the reference is

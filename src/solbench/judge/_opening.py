@@ -6,6 +6,7 @@ from contextlib import AbstractContextManager
 
 from solbench.errors import InputError, ReferenceFailed
 from solbench.judge._bounds import BoundOrNote
+from solbench.judge._device import Arena
 from solbench.judge._layouts import plan_layout
 from solbench.judge._oracle import Oracle
 from solbench.judge._orders import Fault
@@ -25,6 +26,8 @@ class CaseOpener:
     def __init__(self, judge: LocalJudge, request: Request) -> None:
         self._judge = judge
         self._request = request
+        self._arena: Arena | None = None
+        """Of the last workload that has one."""
 
     def open(self, number: int, workload: Workload) -> Case:
         """A case with its bound, oracle, admission and buffers, or with the reason why there is none."""
@@ -86,7 +89,7 @@ class CaseOpener:
         """Buffers for the workload, with throwaway values; weights that may be repacked are the real
         ones."""
         device = self._judge.device
-        throwaway = SeedBook().seed(0)
+        throwaway = case.shown_seed = SeedBook().seed(0)
         inputs = oracle.inputs(throwaway)
         shown = oracle.inputs(throwaway)
         expected = oracle.expected(inputs)
@@ -100,10 +103,10 @@ class CaseOpener:
             max_slots=device.max_slots,
             slot_budget_bytes=device.slot_budget_bytes,
         )
-        case.arena = device.arena(layout)
+        case.arena = device.arena(layout, beside=self._arena)
         case.reference_arena = device.arena(layout, sharing=case.arena)
-        for arena in (case.arena, case.reference_arena):
-            for slot in range(layout.slots):
-                arena.fill(slot, shown)
-            arena.poison(range(layout.slots), "zeros")
+        self._arena = case.arena
+        if not device.reuses_memory:
+            for arena in (case.arena, case.reference_arena):
+                arena.show(shown)
         return None

@@ -51,6 +51,8 @@ class Case:
     admission: Admission | None = None
     arena: Arena | None = None
     reference_arena: Arena | None = None
+    shown_seed: int = 0
+    """Of the throwaway values that workers meet."""
     layout: int = -1
     """Index of the worker's layout; -1 for a workload that is never run."""
     trace: Trace | None = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from solbench.errors import JailError
 from solbench.jail import Limits, Reply, Walls, Worker, WorkerPlan, Zygote
@@ -29,10 +29,14 @@ def limits_for(device: Device, arenas: Sequence[Arena], limits: Limits | None) -
     return dataclasses.replace(Limits(), memory_bytes=max(memory, Limits().memory_bytes))
 
 
+def _nothing(layout: int) -> None:
+    """The slots hold what they need from the beginning."""
+
+
 class Runner:
     """Keeps a worker of one artifact ready for the workloads that are still wanted.
 
-    ``arenas[i]`` belongs to layout ``i`` and holds throwaway inputs until the worker is sealed.
+    ``arenas[i]`` belongs to layout ``i`` and holds throwaway inputs when the worker meets it.
     """
 
     def __init__(
@@ -42,8 +46,11 @@ class Runner:
         artifact: Artifact,
         arenas: Sequence[Arena],
         limits: Limits,
+        show: Callable[[int], None] = _nothing,
     ) -> None:
+        """``show`` lets a layout's slots hold throwaway values; it is called before the layout is met."""
         self.limits = limits
+        self._show = show
         self.walls = Walls({})
         self.failures: dict[int, Failure] = {}
         """Layouts that will not be run, and why."""
@@ -70,7 +77,11 @@ class Runner:
         if self.worker is not None:
             return
         while remaining := [layout for layout in wanted if layout not in self.failures]:
-            failure = self._prepare(remaining)
+            try:
+                failure = self._prepare(remaining)
+            except BaseException:
+                self.stop()  # it is not sealed
+                raise
             if failure is None:
                 return
             self.stop()
@@ -115,6 +126,7 @@ class Runner:
 
         A slow solution meets only as many slots as fit in the time: it has no use for the rest.
         """
+        self._show(layout)
         failure = failure_of(self._command(Command.MEET, self.limits.meet_s, layout), "prepare")
         watch = Stopwatch(time.perf_counter)
         for slot in range(1, self.arenas[layout].layout.slots):

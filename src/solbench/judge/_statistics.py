@@ -14,6 +14,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 CONFIDENCE = 0.95
+SURE_AUDITS = 3
+"""So many calls are compared with float64 whatever it costs: the first, and two of the next seven."""
+AUDIT_SECONDS = 0.25
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +114,12 @@ class Budget:
     """When the reference's time is known well enough; it goes on now and then, to show drift."""
     workers: int = 1
     """Fresh workers, one after another, each under the whole rule."""
+    sure_audits: int = SURE_AUDITS
+    """Calls that are compared with float64 whatever it costs."""
+    audit_seconds: float = AUDIT_SECONDS
+    """What further such calls may take together."""
+    comparison_seconds: float = math.inf
+    """What the reference may take to compare the outputs of one sample, where runs can be made shorter."""
 
 
 # ``reward`` answers within a second or two a workload; ``rank`` spends its time on three workers.
@@ -127,6 +136,9 @@ GPU_BUDGETS: dict[str, Budget] = {
     "reward": Budget(
         StopRule(minimum=4, least=4, maximum=40, relative=0.02, absolute=150e-6, seconds=0.08),
         StopRule(minimum=10, least=10, maximum=40, relative=0.01, absolute=50e-6, seconds=0.5),
+        sure_audits=2,
+        audit_seconds=0.03,
+        comparison_seconds=0.02,
     ),
     "rank": Budget(
         StopRule(least=30, maximum=400, seconds=0.5),
