@@ -47,3 +47,14 @@ def test_checking_says_what_each_gate_found(run: Any) -> None:
     record = json.loads(result.stdout)
     assert record["passed"]
     assert {"gate": "null answers", "outcome": "ok", "detail": ""} in record["findings"]
+
+
+def test_the_full_check_needs_bounds(run: Any) -> None:
+    assert run("suite", "check", "gemm_n128_k2048", "--full", "--no-bounds").exit_code == 2
+
+
+def test_the_full_check_derives_every_bound(run: Any) -> None:
+    result = run("suite", "check", "rmsnorm_h512", "--full", "--json")
+    findings = {each["gate"]: each for each in json.loads(result.stdout)["findings"]}
+    assert findings["bound"]["detail"] == "16 workloads"
+    assert findings["bound verified"]["outcome"] == "ok"

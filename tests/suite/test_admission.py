@@ -9,11 +9,11 @@ from solbench.suite.admission import check_problem, run_float64
 
 
 def outcomes(source) -> dict[str, str]:
-    return {f.gate: f.outcome for f in check_problem(source, bounds=False).findings}
+    return {f.gate: f.outcome for f in check_problem(source, bounds="none").findings}
 
 
 def failure(source, gate: str) -> str:
-    (found,) = [f for f in check_problem(source, bounds=False).findings if f.gate == gate]
+    (found,) = [f for f in check_problem(source, bounds="none").findings if f.gate == gate]
     assert found.outcome == "failed"
     return found.detail
 
@@ -26,6 +26,17 @@ def test_its_bound_is_complete_and_verified(problem_file) -> None:
     check = check_problem(problem_file())
     assert check.verified
     assert {"bound", "bound verified"} <= {finding.gate for finding in check.findings}
+
+
+def test_bounds_of_all_workloads_are_looked_at_when_asked_for(problem_file) -> None:
+    def bound(scope: str) -> str:
+        (found,) = [f for f in check_problem(source, bounds=scope).findings if f.gate == "bound"]
+        assert found.outcome == "ok"
+        return found.detail
+
+    source = problem_file()
+    assert bound("two").count("µs") == 2
+    assert bound("all") == "3 workloads"
 
 
 def test_an_input_that_nothing_depends_on_is_found(problem_file) -> None:

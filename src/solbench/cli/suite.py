@@ -11,9 +11,11 @@ import typer
 from solbench.cli import _console
 from solbench.cli._app import app
 from solbench.cli._options import Json
+from solbench.errors import InputError
 
 if TYPE_CHECKING:
     from solbench.suite import ProblemSource
+    from solbench.suite.admission import BoundScope
 
 suite_app = typer.Typer(
     no_args_is_help=True, help="List, show, export or check the bundled problems."
@@ -103,6 +105,12 @@ def check_command(
     bounds: Annotated[
         bool, typer.Option("--bounds/--no-bounds", help="Derive bounds too, the slowest part.")
     ] = True,
+    full: Annotated[
+        bool,
+        typer.Option(
+            "--full", help="Bounds of all workloads in place of three a problem; takes much longer."
+        ),
+    ] = False,
     jobs: Annotated[
         int | None,
         typer.Option("--jobs", metavar="N", min=1, help="Processes; default: one a core."),
@@ -111,23 +119,30 @@ def check_command(
 ) -> None:
     """Put problems to the admission test, on their smoke workloads on the CPU.
 
-    Exit code 0 if no gate failed, 1 otherwise. A gate that could not be decided is shown as open.
+    Exit code 0 if no gate failed, 1 otherwise. A gate that could not be decided is shown as open. Below the
+    findings stands what the suite is made of.
 
     Example: solbench suite check gemm_n4096_k4096
     """
-    from solbench.cli._suite_tables import check_record, check_table
+    from solbench.cli._suite_tables import check_record, check_table, composition_table
+    from solbench.suite import catalogue, composition
     from solbench.suite.admission import check_problems
 
+    if full and not bounds:
+        raise InputError("asks for bounds", key="--full", remedy="Leave out --no-bounds.")
+    scope: BoundScope = "all" if full else "two" if bounds else "none"
     chosen = [source.name for source in _chosen(names)]
     checks = []
     with _console.progress("checking problems", len(chosen)) as bar:
-        for check in check_problems(chosen, bounds=bounds, jobs=jobs):
+        for check in check_problems(chosen, bounds=scope, jobs=jobs):
             checks.append(check)
             if json_lines:
                 _console.emit(check_record(check))
             bar.advance(check.problem)
     if not json_lines:
         _console.out().print(check_table(checks))
+        if not names:
+            _console.out().print(composition_table(composition(catalogue().values())))
     if not all(check.passed for check in checks):
         raise typer.Exit(_console.ExitCode.NO)
 

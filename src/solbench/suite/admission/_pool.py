@@ -9,11 +9,12 @@ from functools import partial
 from multiprocessing import get_context
 
 from solbench.suite._catalogue import source_of
+from solbench.suite.admission._bounds import BoundScope
 from solbench.suite.admission._check import ProblemCheck, check_problem
 
 
 def check_problems(
-    names: Sequence[str], *, bounds: bool = True, jobs: int | None = None
+    names: Sequence[str], *, bounds: BoundScope = "two", jobs: int | None = None
 ) -> Iterator[ProblemCheck]:
     """The findings on each problem, in the order of ``names``."""
     workers = min(jobs or os.cpu_count() or 1, len(names))
@@ -32,5 +33,5 @@ def _alone() -> None:
     torch.set_num_threads(1)
 
 
-def _check(bounds: bool, name: str) -> ProblemCheck:
+def _check(bounds: BoundScope, name: str) -> ProblemCheck:
     return check_problem(source_of(name), bounds=bounds)
