@@ -135,7 +135,7 @@ def small_problem() -> Problem:
 
 
 def evaluate_in_a_row(
-    device: str, count: int, looked: Callable[[int, Footprint], None]
+    device: str, count: int, looked: Callable[[int, Footprint], None], warm_up: int = WARM_UP
 ) -> tuple[Footprint, Footprint]:
     """What the judge holds after a warm-up, and after ``count`` further evaluations.
 
@@ -144,7 +144,7 @@ def evaluate_in_a_row(
     problem = small_problem()
     solutions = [Submission(source).solution(problem, name) for name, source in SUBMISSIONS.items()]
     with Judge(device, budgets={"reward": Budget(_BRIEF, _BRIEF)}) as judge:
-        for solution in islice(cycle(solutions), WARM_UP):
+        for solution in islice(cycle(solutions), warm_up):
             judge.evaluate(problem, solution)
         before = footprint()
         for number, solution in enumerate(islice(cycle(solutions), count), start=1):
