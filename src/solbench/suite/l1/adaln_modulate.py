@@ -20,13 +20,21 @@ PROBLEM = Problem(
             "24 heads × attention_head_dim 128",
             "diffusion", read="its base model: black-forest-labs/flux: src/flux/util.py",
         ),
-        Model("Qwen/Qwen-Image-Edit", "24 heads × attention_head_dim 128", "diffusion"),
+        Model(
+            "Qwen/Qwen-Image-Edit",
+            "24 heads × attention_head_dim 128",
+            "diffusion", read="its base model: xzuyn/musubi-tuner: qwen_image_model.py",
+        ),
         Model(
             "stepfun-ai/Step1X-Edit",
             "hidden_size 3072: 24 heads of 128",
             "diffusion", read="stepfun-ai/Step1X-Edit: inference.py, Step1XParams",
         ),
-        Model("Qwen/Qwen-Image-Edit-2509", "24 heads × attention_head_dim 128", "diffusion"),
+        Model(
+            "Qwen/Qwen-Image-Edit-2509",
+            "24 heads × attention_head_dim 128",
+            "diffusion", read="its base model: xzuyn/musubi-tuner: qwen_image_model.py",
+        ),
     ),
     axes={"batch": var, "tokens": var, "hidden": 3072},
     inputs={

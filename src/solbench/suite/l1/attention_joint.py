@@ -16,7 +16,11 @@ PROBLEM = Problem(
             "num_attention_heads 24, attention_head_dim 128",
             "diffusion", read="black-forest-labs/flux: src/flux/util.py",
         ),
-        Model("Qwen/Qwen-Image", "num_attention_heads 24, attention_head_dim 128", "diffusion"),
+        Model(
+            "Qwen/Qwen-Image",
+            "num_attention_heads 24, attention_head_dim 128",
+            "diffusion", read="xzuyn/musubi-tuner: qwen_image_model.py",
+        ),
     ),
     axes={
         "batch": var, "text_len": var, "image_len": var, "num_heads": 24, "head_dim": 128,

@@ -14,6 +14,7 @@ PROBLEM = Problem(
             "google-bert/bert-base-uncased",
             "hidden_size 768, num_attention_heads 12, intermediate_size 3072, layer_norm_eps "
             "1e-12",
+            read="huggingface/transformers: configuration_bert.py",
         ),
     ),
     axes={
