@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -16,6 +17,8 @@ class Kernel:
     shape: tuple[int, ...]
     call: str
     dtype: str = "float32"
+    reduces: bool = False
+    """The last axis is gone in ``y``."""
 
     @property
     def body(self) -> str:
@@ -33,11 +36,24 @@ class Kernel:
 
         dtype = getattr(torch, self.dtype)
         x = torch.randn(self.shape, device=device).to(dtype)
-        return x, torch.empty_like(x)
+        return x, torch.empty_like(x[..., 0] if self.reduces else x)
+
+    @property
+    def written_bytes(self) -> int:
+        """Size of ``y``."""
+        shape = self.shape[:-1] if self.reduces else self.shape
+        return math.prod(shape) * (2 if self.dtype == "bfloat16" else 4)
 
 
 def _add(mebibytes: int) -> Kernel:
     return Kernel(f"add {mebibytes} MiB", (mebibytes << 18,), "torch.add(x, 1)")
+
+
+def _largest(mebibytes: int) -> Kernel:
+    """Reads much and writes next to nothing."""
+    return Kernel(
+        f"amax {mebibytes} MiB", (mebibytes << 8, 1024), "torch.amax(x, -1)", reduces=True
+    )
 
 
 EMPTY = Kernel("add 1 KiB", (256,), "torch.add(x, 1)")
@@ -47,15 +63,17 @@ KERNELS = (
     EMPTY,
     _add(2),
     _add(8),
+    _largest(8),
     Kernel("softmax 1024 x 4096", (1024, 4096), "torch.softmax(x, -1)"),
     Kernel("matmul 1024 bf16", (1024, 1024), "torch.mm(x, x)", "bfloat16"),
     Kernel("matmul 2048 bf16", (2048, 2048), "torch.mm(x, x)", "bfloat16"),
     _add(32),
+    _largest(32),
     Kernel("sigmoid 96 MiB", (96 << 18,), "torch.sigmoid(x)"),
     Kernel("matmul 4096 bf16", (4096, 4096), "torch.mm(x, x)", "bfloat16"),
     _add(512),
+    _largest(512),
     Kernel("matmul 4096 fp32", (4096, 4096), "torch.mm(x, x)"),
-    Kernel("matmul 12288 bf16", (12288, 12288), "torch.mm(x, x)", "bfloat16"),
 )
 
 
@@ -65,12 +83,13 @@ def problem_of(kernel: Kernel) -> Any:
 
     axes = [f"n{number}" for number in range(len(kernel.shape))]
     tensor = {"shape": axes, "dtype": kernel.dtype}
+    output = {**tensor, "shape": axes[:-1]} if kernel.reduces else tensor
     definition = Definition.model_validate(
         {
             "name": kernel.name.replace(" ", "_"),
             "axes": {axis: {"type": "var"} for axis in axes},
             "inputs": {"x": tensor},
-            "outputs": {"y": tensor},
+            "outputs": {"y": output},
             "reference": f"import torch\n\n\ndef run(x):\n    return {kernel.call}\n",
         }
     )

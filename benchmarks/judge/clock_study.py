@@ -81,8 +81,7 @@ class Rig:
         self.slots = layout.slots
         self.arena = self.device.arena(layout)
         self.x = x
-        for slot in range(self.slots):
-            self.arena.fill(slot, {"x": x})
+        self.arena.show({"x": x})
         artifact = build(_solution(source), self.device.name)
         self.runner = Runner(judge.zygote, self.device, artifact, [self.arena], Limits())
         self.runner.ensure([0])

@@ -36,7 +36,8 @@ class CudaMemory:
         self._blocks: dict[str, int] = {}
         """Role → address."""
         self._sizes: dict[str, int] = {}
-        self._opened = False
+        self._handles: DeviceMemory | None = None
+        """Set while a worker may have them open."""
         self._staged = torch.empty(0, dtype=torch.uint8, device=device)
 
     @property
@@ -46,7 +47,7 @@ class CudaMemory:
 
     def add(self, layout: Layout) -> None:
         """Make room for one more layout. Raises ``MemoryError`` where there is none; what there was stays."""
-        assert not self._opened, "a worker has these blocks open"
+        assert self._handles is None, "a worker has these blocks open"
         self._grow("inputs", layout.input_bytes * layout.slots)
         self._grow("outputs", layout.output_bytes * layout.slots)
         if (staged := _used_bytes(layout) * layout.slots) > self._staged.numel():
@@ -88,16 +89,18 @@ class CudaMemory:
 
     def handles(self) -> DeviceMemory:
         """What a worker opens. From now on the blocks stay where they are."""
-        self._opened = True
-        return DeviceMemory(
-            inputs=cuda_driver.export_handle(self._blocks["inputs"]).hex(),
-            outputs=cuda_driver.export_handle(self._blocks["outputs"]).hex(),
-        )
+        if self._handles is None:
+            self._handles = DeviceMemory(
+                inputs=cuda_driver.export_handle(self._blocks["inputs"]).hex(),
+                outputs=cuda_driver.export_handle(self._blocks["outputs"]).hex(),
+            )
+        return self._handles
 
     def let_go(self) -> None:
         """One layout is done with; after the last one the blocks may grow again."""
         self.users -= 1
-        self._opened = self._opened and self.users > 0
+        if not self.users:
+            self._handles = None
 
     def close(self) -> None:
         """Give the blocks back."""
