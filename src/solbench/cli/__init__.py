@@ -25,6 +25,7 @@ from solbench.cli import (  # noqa: F401 - commands register themselves when imp
     replay,
     report,
     schema,
+    serve,
     suite,
 )
 from solbench.cli._app import app

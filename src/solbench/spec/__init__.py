@@ -23,6 +23,7 @@ from solbench.spec._definition import (
     VarAxis,
     VariationKind,
 )
+from solbench.spec._document import read_json_text
 from solbench.spec._dtypes import DTYPES, Dtype, dtype_of, torch_dtype
 from solbench.spec._problem import Problem, load_problem, make_problem
 from solbench.spec._reference import (
@@ -165,6 +166,7 @@ __all__ = [
     "pack_float4",
     "parse_expression",
     "problem_digest",
+    "read_json_text",
     "read_trace_lines",
     "read_traces",
     "reference_failure",

@@ -210,6 +210,11 @@ def validated(model: type[_Model], document: Document) -> _Model:
     raise_errors([found for detail in details for found in _explained(detail, document)])
 
 
+def read_json_text(model: type[_Model], text: str, name: str) -> _Model:
+    """JSON text as a ``model``; errors call it ``name`` and say line and key. Raises ``SpecError``."""
+    return validated(model, parse_json(text, name))
+
+
 def _explained(detail: ErrorDetails, document: Document) -> Iterator[SpecError]:
     path = _path_in(document.value, detail["loc"], detail["type"] == "missing")
     if detail["type"] == PROBLEMS_CODE:
