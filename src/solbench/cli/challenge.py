@@ -76,9 +76,10 @@ def challenge_command(
         write_challenge,
     )
     from solbench.cli._hardware import resolve_hardware
-    from solbench.spec import contained, load_problem
+    from solbench.cli._problems import open_problem
+    from solbench.spec import contained
 
-    problem = load_problem(problem_path, blobs or ())
+    problem = open_problem(problem_path, blobs)
     chosen = select_workloads(problem, None if workload is None else [workload])[0]
     name = resolve_hardware(hardware)
     times = _times(problem, solution_path, device, claimed_bytes, claimed_flops, name, clock_mhz)

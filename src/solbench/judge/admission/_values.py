@@ -52,7 +52,8 @@ def different_values(value: Any, other: Any) -> Iterator[Any]:
 
 
 def _rearranged(value: torch.Tensor) -> Iterator[torch.Tensor]:
-    flipped = value.reshape(-1).flip(0).view(value.shape)
+    bits = _bits(value)  # packed formats know no order of their own
+    flipped = bits.reshape(-1).flip(0).view(bits.shape).view(value.dtype)
     if not same_value(value, flipped):
         yield flipped
     if value.dtype == torch.bool:
