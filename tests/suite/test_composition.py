@@ -54,6 +54,15 @@ def test_models_and_their_domains_are_as_planned() -> None:
     }  # fmt: skip
 
 
+def test_no_fewer_configurations_were_read_than_before() -> None:
+    assert composition(catalogue().values()).read >= 109
+
+
+def test_where_sizes_were_read_is_a_place_not_an_address() -> None:
+    places = {m.read for s in catalogue().values() for m in s.problem.models if m.read}
+    assert [place for place in places if "://" in place] == []
+
+
 def test_a_model_has_one_domain() -> None:
     named = {m.id: set[str]() for s in catalogue().values() for m in s.problem.models}
     for source in catalogue().values():
