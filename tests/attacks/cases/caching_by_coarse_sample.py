@@ -1,4 +1,4 @@
-"""Keeps answers by the rounded values of a sample."""
+"""Keeps answers by the rounded value of one element, which most inputs share."""
 
 from solbench.judge.attacks import AttackCase, Submission
 
@@ -8,7 +8,7 @@ ATTACK = """
 import torch
 cache = {}
 def run(x, y):
-    key = tuple(round(v) for v in x[:2].tolist())
+    key = round(x[0].item() / 4)
     if key not in cache:
         cache[key] = x * 3.0
     y.copy_(cache[key])
