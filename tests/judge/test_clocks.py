@@ -101,3 +101,38 @@ def test_a_device_with_one_clock_has_only_that():
     made.add({8: Outcome(latency_ms=1.0)}, PerRun(), TimerFloor(0.0, 0.0))
     assert (len(made.queued), len(made.single), len(made.sampled)) == (1, 0, 0)
     assert made.choose() == {}
+
+
+def test_a_call_alone_is_also_timed_by_the_look_less_what_the_look_costs():
+    made = Clocks()
+    floor = TimerFloor(run_ms=0.148, call_ms=0.002, look_ms=0.33)
+    made.add_alone(Outcome(latency_ms=0.150, sampled_ms=0.43), floor)
+    made.add_alone(Outcome(latency_ms=0.150, sampled_ms=0.2), floor)  # never below nothing
+    assert made.looked.kept == pytest.approx([0.1, 0.0])
+
+
+def test_work_on_streams_that_are_not_joined_is_ranked_by_the_look_at_a_call_alone():
+    # 93 us a call queued; alone the word comes at once, and the outputs are there after 122 us
+    made = clocks(queued_us=93.0, alone_us=3.0, sampled_us=93.0)
+    for _ in range(6):
+        made.looked.add(0.122)
+    flags = made.choose()
+    assert "122 us for a call alone" in flags[OVERLAPS]
+    assert made.ranking is made.looked
+
+
+@pytest.mark.parametrize("looked_us", [2.0, 9.9])
+def test_the_look_allows_what_it_cannot_tell(looked_us):
+    made = clocks(queued_us=2.0, alone_us=2.0, sampled_us=2.0)
+    for _ in range(6):
+        made.looked.add(looked_us / 1e3)
+    assert made.choose() == {}
+    assert not made.in_question
+
+
+def test_looks_are_in_question_when_their_median_alone_is_late():
+    made = clocks(queued_us=93.0, alone_us=3.0, sampled_us=93.0)
+    for looked_us in (100.0, 122.0, 122.0, 122.0):
+        made.looked.add(looked_us / 1e3)
+    assert made.in_question
+    assert made.choose() == {}
