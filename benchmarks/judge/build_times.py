@@ -51,8 +51,9 @@ def one(name: str) -> dict[str, Any]:
     try:
         first = build(solution, SOLUTIONS[name])
     except BuildError as error:
-        print(f"{name:24}{error.first_error}")
-        return {"solution": name, "cold_s": None, "again_ms": None, "why": error.first_error}
+        why = error.first_error.replace(f"{sys.prefix}/", "")
+        print(f"{name:24}{why}")
+        return {"solution": name, "cold_s": None, "again_ms": None, "why": why}
     cold_s = perf_counter() - start
     times_ms = []
     for _ in range(REPEATS):
