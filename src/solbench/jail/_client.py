@@ -33,6 +33,7 @@ _MESSAGE_BYTES = 4096
 _START_S = 120.0
 """A cold import of torch from a slow disk."""
 _SPAWN_S = 30.0
+_REAP_S = 1.0
 _CLOSE_S = 5.0
 
 _PASSED_ON = (
@@ -116,6 +117,11 @@ class _Process:
                 raise JailError(f"the zygote did not start:\n{tail}")
             self.ready = True
 
+    def reap(self) -> None:
+        """Let a zygote that is dying be seen as dead: its channel closes some time before that."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.popen.wait(_REAP_S)
+
     def close(self) -> None:
         self.channel.close()
         try:
@@ -168,7 +174,11 @@ class ZygoteClient:
             if self._process.popen.poll() is not None:
                 self._restart()
             self._process.await_ready()
-            return self._spawn(plan, buffers)
+            try:
+                return self._spawn(plan, buffers)
+            except JailError:
+                self._process.reap()
+                raise
 
     def _restart(self) -> None:
         """The zygote died and took its workers with it."""
