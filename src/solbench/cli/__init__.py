@@ -22,6 +22,7 @@ from solbench.cli import (  # noqa: F401 - commands register themselves when imp
     new,
     ops,
     pack,
+    profile,
     replay,
     report,
     schema,

@@ -8,6 +8,7 @@ from solbench.report._cache import cache_plot, cache_tables
 from solbench.report._compare import compare_table
 from solbench.report._explain import explain_report, plain_count_table
 from solbench.report._explain_page import explain_page
+from solbench.report._feedback import Feedback, feedback, feedback_report
 from solbench.report._guard import guard_report, rules_table
 from solbench.report._hardware import calibration_report, hardware_report, hardware_table
 from solbench.report._ops import coverage_report, rules_report
@@ -17,6 +18,7 @@ from solbench.report._summary import Summary, by_solution, distance, summarise
 from solbench.report._tables import evaluation_report, evaluation_table, overview_table
 
 __all__ = [
+    "Feedback",
     "Summary",
     "bound_plot",
     "bound_report",
@@ -33,6 +35,8 @@ __all__ = [
     "evaluation_table",
     "explain_page",
     "explain_report",
+    "feedback",
+    "feedback_report",
     "findings_report",
     "guard_report",
     "hardware_report",

@@ -1,0 +1,41 @@
+"""``solbench profile``."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from solbench.spec import Trace, trace_line
+
+
+@pytest.fixture
+def traces(problem_folder: Path, make_trace: Any) -> Path:
+    from .conftest import UUIDS
+
+    trace: Trace = make_trace(definition="double", axes={"n": 256})
+    workload = trace.workload.model_copy(update={"uuid": UUIDS[0]})
+    file = problem_folder / "run.jsonl"
+    file.write_text(trace_line(trace.model_copy(update={"workload": workload})) + "\n")
+    return file
+
+
+def test_traces_are_explained_without_another_evaluation(
+    run: Any, problem_folder: Path, traces: Path
+) -> None:
+    result = run("profile", problem_folder, "--traces", traces, "--json")
+    assert result.exit_code == 0, result.stderr
+    (record,) = [json.loads(line) for line in result.stdout.splitlines()]
+    assert record["status"] == "PASSED"
+    assert record["times_sol"] == pytest.approx(5.0)
+    assert "T_SOL" in run("profile", problem_folder, "--traces", traces).stdout
+
+
+def test_traces_of_another_problem_are_refused(
+    run: Any, problem_folder: Path, tmp_path: Path, make_trace: Any
+) -> None:
+    file = tmp_path / "other.jsonl"
+    file.write_text(trace_line(make_trace()) + "\n")
+    result = run("profile", problem_folder, "--traces", file)
+    assert result.exit_code == 2
+    assert "holds no trace" in result.stderr
