@@ -13,7 +13,8 @@ from collections.abc import Sequence
 import torch
 
 from solbench.jail import cuda_driver
-from solbench.jail._call import Call, call_setup, make_call, make_slot, torch_dtype
+from solbench.jail._c_call import Call
+from solbench.jail._call import call_setup, make_call, make_slot, torch_dtype
 from solbench.jail._load import Entry, Rejected
 from solbench.jail._page import Page
 from solbench.jail._types import DeviceMemory, WorkerPlan
