@@ -3,6 +3,7 @@
 Targets: no attack gains, no honest solution is accused, and with each defence left out an attack gains.
 
     python benchmarks/judge/corpus.py [--device cuda:0] [--seconds 300] [--only attacks,honest,ablations]
+    python benchmarks/judge/corpus.py --only ablations --layers landlock,seccomp
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
@@ -92,13 +93,12 @@ def honest(device: str, clock: Clock) -> dict[str, object]:
     }
 
 
-def ablations(device: str, clock: Clock) -> dict[str, object]:
-    """Every defence of the device left out, and its control."""
+def ablations(device: str, clock: Clock, layers: Sequence[str] = ()) -> dict[str, object]:
+    """Each of these defences left out, every one of the device by default, and its control."""
     cases = load_corpus(TESTS / "attacks" / "cases", AttackCase)
     found: dict[str, object] = {}
-    for layer, ablation in ABLATIONS.items():
-        if ablation.device != device.partition(":")[0]:
-            continue
+    here = [n for n, ablation in ABLATIONS.items() if ablation.device == device.partition(":")[0]]
+    for layer in layers or here:
         if clock.is_over:
             found[layer] = "no time left"
             continue
@@ -148,24 +148,24 @@ def _plain(finding: Finding) -> dict[str, object]:
     }
 
 
-PARTS: dict[str, Callable[[str, Clock], dict[str, object]]] = {
-    "attacks": attacks,
-    "honest": honest,
-    "ablations": ablations,
-}
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--seconds", type=float, default=3600.0)
-    parser.add_argument("--only", default=",".join(PARTS))
+    parser.add_argument("--only", default="attacks,honest,ablations")
+    parser.add_argument("--layers", default="", help="of the ablations; all by default")
     options = parser.parse_args()
     clock = Clock(monotonic() + options.seconds)
+    layers = [name for name in options.layers.split(",") if name]
+    parts: dict[str, Callable[[], dict[str, object]]] = {
+        "attacks": lambda: attacks(options.device, clock),
+        "honest": lambda: honest(options.device, clock),
+        "ablations": lambda: ablations(options.device, clock, layers),
+    }
     numbers: dict[str, object] = {"device": options.device}
     for name in options.only.split(","):
         start = monotonic()
-        numbers[name] = PARTS[name](options.device, clock)
+        numbers[name] = parts[name]()
         numbers[f"{name}_seconds"] = monotonic() - start
     record(f"judge-corpus-{options.device.partition(':')[0]}", numbers)
 

@@ -92,6 +92,29 @@ def test_load_that_slows_both_is_none() -> None:
     assert gain_of(beside(10.0, 10.0), beside(25.0, 25.0), None) == ""
 
 
+def fastest(own_ms: float, reference_ms: float, floor_ms: float = 0.0) -> Observation:
+    """A median of 50 ms on a busy machine, and the fastest samples of submission and reference."""
+    seen = replace(beside(50.0, 50.0), flags=("busy_machine",))
+    assert seen.timing is not None and seen.reference is not None
+    own = {"samples": (own_ms, 50.0), "timer_floor_ms": floor_ms}
+    return replace(
+        seen,
+        timing=seen.timing.model_copy(update=own),
+        reference=seen.reference.model_copy(update={"samples": (reference_ms, 50.0)}),
+    )
+
+
+def test_fastest_samples_are_seen_in_proportion_to_the_references() -> None:
+    assert "never below 20 ms" in gain_of(fastest(1.0, 10.0), fastest(20.0, 10.0), None)
+    assert gain_of(fastest(1.0, 1.0), fastest(20.0, 20.0), None) == ""  # few samples, all delayed
+    assert gain_of(fastest(1.0, 30.0), fastest(20.0, 10.0), None)  # it slowed the reference
+
+
+def test_a_twin_near_the_timers_floor_tells_nothing() -> None:
+    assert gain_of(fastest(0.003, 10.0), fastest(0.05, 10.0, floor_ms=0.01), None) == ""
+    assert gain_of(fastest(0.003, 10.0), fastest(0.2, 10.0, floor_ms=0.01), None)
+
+
 def test_a_faster_time_beside_the_same_reference_is_a_gain() -> None:
     assert "8 ms where" in gain_of(beside(10.0, 8.0), beside(10.0, 10.0), None)
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from solbench.judge._floor import TimerFloor
 
 
-_FLOORS_CLEAR = 10
+FLOORS_CLEAR = 10
 """The floor is what the shim costs, and a submission can put itself in the shim's place: what it can win
 so is then below a tenth."""
 
@@ -92,7 +92,7 @@ class PerRun:
     def doubt(self, batch: int, latency_ms: float, floor_ms: float) -> str:
         if batch > 1:
             return f"{batch} inputs lie ready at once in so short a run: calls could share work"
-        if latency_ms < _FLOORS_CLEAR * floor_ms:
+        if latency_ms < FLOORS_CLEAR * floor_ms:
             return (
                 f"{latency_ms:.3g} ms is not far above the timer's floor of {floor_ms:.3g} ms, "
                 "which native code could avoid"

@@ -1,4 +1,4 @@
-"""Leaves numbers in its inputs' files on which the reference would be slow."""
+"""Leaves numbers in its inputs' files on which the reference would be slow, and wrong: then it is not timed."""
 
 from solbench.judge.attacks import AttackCase, Submission
 
@@ -7,7 +7,6 @@ from ._problems import GROWTH, GROWTH_HONEST
 ATTACK = """
 import os, torch
 slow = bytes(torch.full((1 << 20,), 1e30).view(torch.uint8).numpy())
-calls = [0]
 def spoil():
     for name in os.listdir("/proc/self/fd"):
         try:
@@ -16,12 +15,10 @@ def spoil():
         except OSError:
             pass
 def run(x, y):
-    calls[0] += 1
     y.zero_()
     for k in range(1, 13):
         y += torch.exp(x / k)
-    if calls[0] > 5:  # the reference is compared at the start
-        spoil()
+    spoil()
 """
 
 CASE = AttackCase(

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from solbench.errors import SolBenchError
 from solbench.jail import Limits
 from solbench.judge._results import EvaluationResult
+from solbench.judge._sampling import FLOORS_CLEAR
 from solbench.judge._session import LocalJudge
 from solbench.judge.attacks._case import AttackCase, HonestCase, Kind, Submission
 from solbench.spec import Problem, Timing
@@ -173,9 +174,25 @@ def gain_of(
     calm = _BUSY not in twin.flags
     if calm and mine.ci_high_ms < others.ci_low_ms and _faster_by(GAIN_SHARE, attack, twin):
         return f"{mine.median_ms:.4g} ms where its twin takes {others.median_ms:.4g} ms"
-    if FASTEST_RATIO * min(mine.samples) < min(others.samples):
+    if _once_faster(attack, twin):
         return f"once {min(mine.samples):.4g} ms; its twin never below {min(others.samples):.4g} ms"
     return _gain_by_reference(attack, twin)
+
+
+def _once_faster(attack: Observation, twin: Observation) -> bool:
+    """Whether its fastest sample is below the twin's by ``FASTEST_RATIO``, in proportion to the reference's
+    fastest beside each: where load let none of few samples through, it did so there too. A twin's time near the
+    timer's floor, which the judge would not verify, tells nothing."""
+    assert attack.timing is not None and twin.timing is not None
+    mine_ms, twin_ms = min(attack.timing.samples), min(twin.timing.samples)
+    if twin_ms <= FLOORS_CLEAR * twin.timing.timer_floor_ms:
+        return False
+    slowdown = 1.0
+    if attack.reference is not None and twin.reference is not None:
+        beside_attack_ms, usual_ms = min(attack.reference.samples), min(twin.reference.samples)
+        # A reference slower beside the attack excuses nothing: that may be the attack's doing.
+        slowdown = max(1.0, usual_ms / beside_attack_ms) if beside_attack_ms > 0 else 1.0
+    return FASTEST_RATIO * mine_ms * slowdown < twin_ms
 
 
 def _faster_by(share: float, attack: Observation, twin: Observation) -> bool:
