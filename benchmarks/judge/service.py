@@ -1,7 +1,7 @@
 """A hundred evaluations by the real judge through the service, with eight clients: none lost, none mixed up.
 
-Solutions multiply by different numbers, and only its own multiple is right for the problem that each is sent with,
-so that a verdict on another's solution would show.
+Solutions multiply by different numbers, and only its own multiple is right for the problem that each is sent
+with, so that a verdict on another's solution would show.
 """
 
 from __future__ import annotations
