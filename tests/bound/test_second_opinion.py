@@ -314,6 +314,47 @@ CASES = [
         custom=("m",),
     ),
     Case(
+        # the one weight of each query is 1: the output is v, whatever q and k are
+        "softmax_over_one_key", "return torch.softmax(q @ k.mT, -1) @ v",
+        {"q": ((3, 1, 16), "bfloat16"), "k": ((3, 1, 16), "bfloat16"), "v": ((3, 1, 16), "bfloat16")},
+        {"o": ((3, 1, 16), "bfloat16")}, read=3 * 16 * BF16, write=3 * 16 * BF16,
+    ),
+    Case(
+        "attention_over_one_key", "return F.scaled_dot_product_attention(q, k, v, is_causal=True)",
+        {"q": ((1, 3, 1, 16), "bfloat16"), "k": ((1, 3, 1, 16), "bfloat16"),
+         "v": ((1, 3, 1, 16), "bfloat16")},
+        {"o": ((1, 3, 1, 16), "bfloat16")}, read=3 * 16 * BF16, write=3 * 16 * BF16,
+    ),
+    Case(
+        # 4 significant bits times 4 are 8, as many as bf16 has; the scale varies within the sum
+        "eight_bit_value_times_eight_bit_scale", "return ((x.float() * s.float()) @ w.float()).to(w.dtype)",
+        {"x": ((8, 32), "float8_e4m3fn"), "s": ((8, 32), "float8_e4m3fn"), "w": ((32, 16), "bfloat16")},
+        {"o": ((8, 16), "bfloat16")}, read=2 * 8 * 32 + 32 * 16 * BF16, write=8 * 16 * BF16,
+        flops={"bf16": 2 * 8 * 32 * 16},
+    ),
+    Case(
+        "forward_derivative", "return torch.func.jvp(torch.sin, (x,), (y,))[1]",
+        {"x": ((64,), "float32"), "y": ((64,), "float32")}, {"o": ((64,), "float32")},
+        read=2 * 64 * F32, write=64 * F32,
+    ),
+    Case(
+        # entries (i, j) and (j, i) are one: 12 * 13 / 2 sums of 8 products
+        "product_with_its_own_transpose", "return x @ x.T",
+        {"x": ((12, 8), "float32")}, {"o": ((12, 12), "float32")},
+        read=12 * 8 * F32, write=12 * 12 * F32, flops={"fp32": 12 * 13 * 8},
+    ),
+    Case(
+        "product_with_its_own_transpose_as_einsum", "return torch.einsum('bik,bjk->bij', x, x)",
+        {"x": ((3, 12, 8), "float32")}, {"o": ((3, 12, 12), "float32")},
+        read=3 * 12 * 8 * F32, write=3 * 12 * 12 * F32, flops={"fp32": 3 * 12 * 13 * 8},
+    ),
+    Case(
+        # not symmetric: the sum runs over the rows of one and the columns of the other
+        "square_of_a_matrix", "return x @ x",
+        {"x": ((8, 8), "float32")}, {"o": ((8, 8), "float32")},
+        read=64 * F32, write=64 * F32, flops={"fp32": 2 * 8 * 8 * 8},
+    ),
+    Case(
         "scalar_tensor_is_read", "return alpha * x",
         {"x": ((64,), "float32"), "alpha": ((), "float32")}, {"o": ((64,), "float32")},
         read=65 * F32, write=64 * F32,

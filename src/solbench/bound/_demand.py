@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from solbench.bound import _access, _contraction, _facts, _pins, _region, _reps, _reshape
+from solbench.bound import (
+    _access,
+    _contraction,
+    _facts,
+    _pins,
+    _region,
+    _reps,
+    _reshape,
+    _symmetry,
+)
 from solbench.bound._access import Along, Fixed, Table
 from solbench.bound._contraction import Pool, Work
 from solbench.bound._lift import LiftedGraph, Step
@@ -141,6 +150,7 @@ def _visit_map(item: Map, step: Step, lifted: LiftedGraph, result: Demanded) -> 
         work = _contraction.work(item, space, pools, lifted.values, lifted.facts)
         if any(_selects(o.value, lifted) for o in item.operands[:2]):
             work = Work(0, work.precision)
+        work = _symmetry.halved(work, item, space, lifted)
     vector = space.count() * item.ops if item.ops else 0
     result.costs.append(StepCost(step, work, vector, naive))
     space = _gated(item, space, lifted)

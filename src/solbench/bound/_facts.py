@@ -108,6 +108,10 @@ def _precision_of(node: Map, values: Values, facts: Known) -> str:
         return _precision.join_all(classes)
     if node.flavour == "picked":
         return classes[0]
+    if node.flavour == "product" and len(classes) == 2 and not node.contracts:
+        exact = _precision.of_product(*classes)
+        if exact:
+            return exact
     small = all(c in ("bit", "int8") for c in classes)
     if small and classes and not node.contracts:
         integer = not values[node.outs[0]].dtype.is_floating_point

@@ -162,7 +162,8 @@ def _is_mask(value: Value, content: torch.Tensor | None) -> bool:
     """Whether an input's contents say which work is needed: booleans, or wide integers of 0 and 1.
 
     A mask need not have structure: a kernel may gather the few keys that a scattered mask leaves to a group
-    of queries. Other integers are indices (rules ask for them by name) or quantised data, whose zeros are chance.
+    of queries. Other integers are indices (rules ask for them by name) or quantised data, whose zeros are
+    chance.
     """
     if content is None or content.numel() > _sets.DENSE_LIMIT:
         return False

@@ -68,6 +68,16 @@ def join_all(classes: Iterable[str]) -> str:
     return result
 
 
+def of_product(left: str, right: str) -> str:
+    """Class that holds every product of two values exactly; empty if only the dtype says.
+
+    Floats of eight bits have at most 4 significant bits, so that a product has 8, as many as bf16.
+    """
+    if "bit" in (left, right):
+        return left if right == "bit" else right
+    return "bf16" if {left, right} <= _HELD["fp8"] else ""
+
+
 def cap(precision: str, dtype: torch.dtype) -> str:
     """Class of a value that is moved or cast to ``dtype``: what it was, or the dtype if that is narrower."""
     own = of_dtype(dtype)

@@ -87,13 +87,23 @@ def _unchanged(function: Any = None, *args: Any, **kwargs: Any) -> Any:
     return function if function is not None else _unchanged
 
 
+_script = torch.jit.script
+
+
+def _unscripted(function: Any = None, *args: Any, **kwargs: Any) -> Any:
+    """The program's own functions stay as they are; torch scripts some of its own when first used (``jvp``)."""
+    if str(getattr(function, "__module__", "")).startswith("torch."):
+        return _script(function, *args, **kwargs)
+    return _unchanged(function, *args, **kwargs)
+
+
 def _nothing(*args: Any, **kwargs: Any) -> None:
     """In place of a call that only concerns a device."""
 
 
 _PATCHES: tuple[tuple[Any, str, Any], ...] = (
     (torch, "compile", _unchanged),
-    (torch.jit, "script", _unchanged),
+    (torch.jit, "script", _unscripted),
     (torch, "set_default_device", _nothing),
     (torch.cuda, "synchronize", _nothing),
     (torch.cuda, "empty_cache", _nothing),

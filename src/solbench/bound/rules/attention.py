@@ -17,6 +17,7 @@ from solbench.bound._lifted import Lifted, Map
 from solbench.bound._region import Box, Shape
 from solbench.bound.rules._base import Call, MissingRule, rule
 from solbench.bound.rules.elementwise import triangle_box
+from solbench.bound.rules.softmax import softmax_weights
 
 MINUS_INFINITY = float("-inf")
 
@@ -70,9 +71,7 @@ def _scores(call: Call) -> tuple[Scores, list[Lifted]]:
     lead = _lead(len(shape))
     nodes.append(call.einsum(f"{lead}qd,{lead}kd->{lead}qk", query.id, key, out=raw))
     nodes.append(_mask(call, raw, masked, shape, mask, causal))
-    nodes.append(
-        call.lines((len(shape) - 1,), argument=masked, out=weights, pin=_pins.exponential, ops=5)
-    )
+    nodes.append(softmax_weights(call, len(shape) - 1, masked, weights))
     result = Scores(query.id, key, value, masked, weights)
     call.shared[token] = result
     return result, nodes
@@ -156,13 +155,14 @@ def attention_backward(call: Call) -> Iterable[Lifted]:
     d_weights, d_scores = (call.temporary(shape, dtype) for _ in range(2))
     yield call.einsum(f"{lead}qd,{lead}kd->{lead}qk", grad, scores.value, out=d_weights)
     identity = _access.identity(len(shape))
+    pin = _pins.of_box(0.0, None) if shape[-1] == 1 else _pins.keep_zero
     yield Map(
         (d_scores,), (identity,), shape,
         (
             call.operand(scores.weights, identity),
             call.operand(d_weights, identity),
         ),
-        flavour="computed", coupled=frozenset({len(shape) - 1}), pin=_pins.keep_zero, ops=4, gate=0,
+        flavour="computed", coupled=frozenset({len(shape) - 1}), pin=pin, ops=4, gate=0,
     )  # fmt: skip
     yield call.einsum(f"{lead}qk,{lead}kd->{lead}qd", d_scores, scores.key, out=call.outputs[0])
     for out, left, right, argument in (

@@ -1,4 +1,7 @@
-"""Softmax: a position needs its whole line; entries of -inf become zero."""
+"""Softmax: a position needs its whole line; entries of -inf become zero.
+
+Over a line of one element it is 1 whatever the element is, and its gradient 0.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +9,20 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from solbench.bound import _pins
-from solbench.bound._lifted import Lifted
+from solbench.bound._lifted import Lifted, Map
 from solbench.bound.rules._base import Call, rule
 
 
 @rule("aten._softmax", "aten.softmax", "aten._safe_softmax")
 def softmax(call: Call) -> Iterable[Lifted]:
-    yield call.lines((call.dim(),), pin=_pins.exponential, ops=5)
+    yield softmax_weights(call, call.dim(), "self", call.outputs[0])
+
+
+def softmax_weights(call: Call, dim: int, scores: str | int, out: int) -> Map:
+    """The softmax of some scores."""
+    if call.values[out].shape[dim:][:1] == (1,):
+        return call.created(out=out)
+    return call.lines((dim,), argument=scores, out=out, pin=_pins.exponential, ops=5)
 
 
 @rule("aten._log_softmax", "aten.log_softmax")
@@ -24,6 +34,9 @@ def log_softmax(call: Call) -> Iterable[Lifted]:
 def softmax_backward(call: Call) -> Iterable[Lifted]:
     """``output * (grad - sum(grad * output))``: zero where the output is zero."""
     dim = call.dim(rank=len(call.shape("output")))
+    if call.shape("output")[dim:][:1] == (1,):
+        yield replace(call.created(), pin=_pins.of_box(0.0, None))
+        return
     made = call.lines((dim,), "grad_output", argument="output", pin=_pins.keep_zero, ops=4)
     yield replace(made, gate=0)
 
