@@ -237,3 +237,22 @@ def test_intervals_count_what_the_mask_spelled_out_counts(
         monkeypatch.setattr(module, "DENSE_LIMIT", 100)
     assert figures(*SMALL_PROGRAMS[name]) == spelled_out
     assert sum(spelled_out[0].values()) > 0
+
+
+@pytest.mark.parametrize(("heads", "rows", "columns"), [(16, 2048, 6000), (64, 512, 4096)])
+def test_heads_that_are_folded_into_the_rows_of_a_product_keep_the_triangle(
+    heads: int, rows: int, columns: int
+) -> None:
+    """``qhc,kc->hqk`` multiplies (rows · heads) lines: more than can be kept, the same interval for each head."""
+
+    def attend(query, key):
+        logits = torch.einsum("qhc,kc->hqk", query, key)
+        later = torch.ones(rows, columns, dtype=torch.bool).triu(columns - rows + 1)
+        weights = torch.softmax(logits.masked_fill(later, float("-inf")), dim=-1)
+        return torch.einsum("hqk,kc->qhc", weights, key)
+
+    # Row i sees columns - rows + i + 1 keys; two products of 32 channels for each.
+    seen = sum(columns - rows + i + 1 for i in range(rows))
+    inputs = [torch.empty(rows, heads, 32, device="meta"), torch.empty(columns, 32, device="meta")]
+    demand = analyse(*capture(function_program(attend, inputs)))
+    assert sum(demand.matrix_flops.values()) == 2 * 2 * 32 * heads * seen

@@ -133,6 +133,20 @@ def bands(low: Indices, high: Indices, width: int) -> Bands:
     return Bands(np.where(empty, 0, low), np.where(empty, 0, high), width)
 
 
+def of_mask(mask: Mask | Bands) -> Bands | None:
+    """A mask of two dimensions with one interval a row; ``None`` if a row has more."""
+    if isinstance(mask, Bands):
+        return mask
+    if mask.ndim != 2:
+        return None
+    counts = mask.sum(axis=1)
+    low = mask.argmax(axis=1)
+    high = mask.shape[1] - mask[:, ::-1].argmax(axis=1)
+    if bool(((high - low != counts) & (counts > 0)).any()):
+        return None
+    return bands(low, np.where(counts > 0, high, low), mask.shape[1])
+
+
 def triangle(rows: int, columns: int, diagonal: int, *, lower: bool) -> Bands:
     """The triangle on and below (or above) a diagonal."""
     edge = np.arange(rows, dtype=np.int64) + diagonal

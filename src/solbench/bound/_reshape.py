@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from functools import lru_cache
 from itertools import product
 from math import prod
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from solbench.bound import _region, _reps, _sets
+from solbench.bound import _bands, _region, _reps, _sets
 from solbench.bound._region import Box, Joint, Region, Shape
 from solbench.bound._reps import Rep
 from solbench.bound._sets import DENSE_LIMIT, IndexSet, Mask
@@ -97,12 +99,70 @@ def _through_joint(
     if not involved:
         return Joint(tuple(simple[d] for d in joint.dims), joint.mask)
     dims = tuple(sorted(mine))
-    if prod(source[d] for d in dims) > DENSE_LIMIT:  # nothing, the safe side
-        return Joint(tuple(theirs[:1]), np.zeros(target[theirs[0]], dtype=np.bool_))
+    if prod(source[d] for d in dims) > DENSE_LIMIT:
+        banded = _through_bands(joint, box, involved, simple, source, target)
+        # Nothing, the safe side, if it cannot be followed.
+        return banded or Joint(tuple(theirs[:1]), np.zeros(target[theirs[0]], dtype=np.bool_))
     only = Box(box.sets, (joint,))
     member = np.broadcast_to(_region.membership(only, dims, source), [source[d] for d in dims])
     member = np.transpose(member, [dims.index(d) for d in mine])
     return Joint(tuple(theirs), member.reshape([target[d] for d in theirs]))
+
+
+def _through_bands(
+    joint: Joint,
+    box: Box,
+    involved: Sequence[Group],
+    simple: dict[int, int],
+    source: Shape,
+    target: Shape,
+) -> Joint | None:
+    """One interval a row, where the rows alone are merged with other dimensions, or split into some.
+
+    A causal mask over query and key, once heads are folded into the rows of a product: the same interval for
+    every head.
+    """
+    rows = [d for d in joint.dims if d not in simple]
+    if len(joint.dims) != 2 or len(rows) != 1 or len(involved) != 1:
+        return None
+    column = next(d for d in joint.dims if d in simple)
+    lines = _bands.of_mask(joint.mask)
+    if lines is not None and joint.dims[0] != rows[0]:
+        lines = lines.transposed()
+    (mine, theirs) = involved[0]
+    if lines is None:
+        return None
+    sizes = tuple(source[d] for d in mine)
+    places = np.unravel_index(np.arange(prod(sizes)), sizes)
+    own = places[mine.index(rows[0])]
+    held = np.ones(len(own), dtype=np.bool_)
+    for dim, place in zip(mine, places, strict=True):
+        held &= _sets.to_mask(box.sets[dim], source[dim])[place]
+    low, high = (np.where(held, ends[own], 0) for ends in (lines.low, lines.high))
+    axis = _only_axis(np.stack([low, high]).reshape(2, *(target[d] for d in theirs)))
+    if axis is None:
+        return None
+    shape = tuple(target[d] for d in theirs)
+    lines = _bands.bands(_along(low, axis, shape), _along(high, axis, shape), source[column])
+    return Joint((theirs[axis], simple[column]), lines)
+
+
+def _only_axis(ends: NDArray[Any]) -> int | None:
+    """The one axis (the leading one not counted) that the values depend on; ``None`` if there are more."""
+    varying = [
+        axis
+        for axis in range(ends.ndim - 1)
+        if bool((ends != np.take(ends, [0], axis=axis + 1)).any())
+    ]
+    if len(varying) > 1:
+        return None
+    return varying[0] if varying else 0
+
+
+def _along(ends: NDArray[Any], axis: int, shape: Shape) -> NDArray[Any]:
+    index = tuple(slice(None) if d == axis else 0 for d in range(len(shape)))
+    line: NDArray[Any] = ends.reshape(shape)[index]
+    return line
 
 
 def _flatten(sets: Sequence[IndexSet], sizes: Sequence[int]) -> IndexSet:
