@@ -106,7 +106,7 @@ STATISTIC_HONEST = (
 CHAIN = problem(
     "chain",
     "import torch\n\n\n"
-    "def run(x):\n    for _ in range(40):\n        x = torch.sin(x) * 1.5\n    return x\n",
+    "def run(x):\n    for _ in range(160):\n        x = torch.sin(x) * 1.5\n    return x\n",
     {"x": (["n"], "float32")},
     {"y": (["n"], "float32")},
     [{"n": 256}],
@@ -118,7 +118,7 @@ CHAIN_HONEST = (
     "import torch\n"
     "def run(x, y):\n"
     "    y.copy_(x)\n"
-    "    for _ in range(40):\n"
+    "    for _ in range(160):\n"
     "        y.sin_().mul_(1.5)\n"
 )
 
