@@ -8,12 +8,11 @@ ATTACK = """
 import os, time, torch
 calls, pairs = [0], []
 def serve():
-    end, seen = time.monotonic() + 60, [None] * len(pairs)
+    end = time.monotonic() + 60
     while time.monotonic() < end:
-        for slot, (x, y) in enumerate(pairs):
-            if (float(x[0]), float(x[-1]), float(y[0])) != seen[slot]:
+        for x, y in pairs:
+            if y[-1] == 0:  # made ready for a call, to its end
                 torch.mul(x, 3.0, out=y)
-                seen[slot] = (float(x[0]), float(x[-1]), float(y[0]))
         time.sleep(0.0005)
     os._exit(0)
 def run(x, y):

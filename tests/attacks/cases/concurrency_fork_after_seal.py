@@ -8,12 +8,9 @@ ATTACK = """
 import os, time, torch
 calls, served = [0], set()
 def serve(x, y):
-    seen = None
     while True:
-        mark = (float(x[0]), float(x[-1]), float(y[0]))
-        if mark != seen:
+        if y[-1] == 0:  # made ready for a call, to its end
             torch.mul(x, 3.0, out=y)
-            seen = (float(x[0]), float(x[-1]), float(y[0]))
         time.sleep(0.0005)
 def run(x, y):
     calls[0] += 1
@@ -23,7 +20,8 @@ def run(x, y):
             time.sleep(0.0002)
         return
     torch.mul(x, 3.0, out=y)
-    if calls[0] > 16:  # every slot was met: the jail is sealed, and the next visit of a slot relies on a child
+    # Every slot was met, so the jail is sealed: the next visits of some slots rely on a child.
+    if calls[0] > 16 and len(served) < 3:
         served.add(x.data_ptr())
         try:
             if not os.fork():
