@@ -243,7 +243,7 @@ def test_intervals_count_what_the_mask_spelled_out_counts(
 def test_heads_that_are_folded_into_the_rows_of_a_product_keep_the_triangle(
     heads: int, rows: int, columns: int
 ) -> None:
-    """``qhc,kc->hqk`` multiplies (rows · heads) lines: more than can be kept, the same interval for each head."""
+    """``qhc,kc->hqk`` multiplies rows · heads lines: more than can be kept, each head like the next."""
 
     def attend(query, key):
         logits = torch.einsum("qhc,kc->hqk", query, key)

@@ -18,6 +18,10 @@ FLOORS_CLEAR = 10
 so is then below a tenth."""
 
 
+SHARED_UNSEEN_MS = 10e-3
+"""What a run costs on a GPU has been seen to move by 7 us, and a call alone finds its code cold."""
+
+
 class Sampling(Protocol):
     """How many calls a run holds, which runs make a sample, and what the sample is."""
 
@@ -149,4 +153,9 @@ class Slope:
         return floor.jitter_ms / (long - short)
 
     def doubt(self, batch: int, latency_ms: float, floor_ms: float) -> str:
-        return ""
+        if latency_ms >= SHARED_UNSEEN_MS:
+            return ""
+        return (
+            f"{latency_ms * 1e3:.3g} us: calls shorter than {SHARED_UNSEEN_MS * 1e3:.0f} us could share "
+            "work, and a call alone is not timed well enough to tell"
+        )

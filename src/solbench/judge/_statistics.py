@@ -134,7 +134,7 @@ BUDGETS: dict[str, Budget] = {
 # of checked calls, give a median within a percent or two.
 GPU_BUDGETS: dict[str, Budget] = {
     "reward": Budget(
-        StopRule(minimum=4, least=4, maximum=40, relative=0.02, absolute=150e-6, seconds=0.08),
+        StopRule(minimum=6, least=6, maximum=40, relative=0.02, absolute=150e-6, seconds=0.08),
         StopRule(minimum=10, least=10, maximum=40, relative=0.01, absolute=50e-6, seconds=0.5),
         sure_audits=2,
         audit_seconds=0.03,
