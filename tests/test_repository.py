@@ -30,7 +30,18 @@ def test_everything_the_tests_and_the_demo_need_is_pinned() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     extras = project["optional-dependencies"]
     needed = [*project["dependencies"]]
-    for extra in ("dev", "report", "data", "cuda", "triton", "ir", "llm", "serve", "tvm-ffi", "numba"):
+    for extra in (
+        "dev",
+        "report",
+        "data",
+        "cuda",
+        "triton",
+        "ir",
+        "llm",
+        "serve",
+        "tvm-ffi",
+        "numba",
+    ):
         needed += extras[extra]
     names = {re.split(r"[\[>=;<]", each)[0] for each in needed} - {"solbench"}
     pinned = set(re.findall(r"^([\w-]+)==", (ROOT / "constraints.txt").read_text(), re.MULTILINE))
