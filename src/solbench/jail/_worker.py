@@ -67,7 +67,6 @@ class JailedWorker:
         self._exit_status = exit_status
         self._sequence = 0
         self._command = 0
-        self._sealed = False
         self._clean = False
         """Seen to be sealed and alone: it cannot have started anything since."""
         self._end: Reply | None = None
@@ -151,7 +150,6 @@ class JailedWorker:
 
     def _look_sealed(self, seen_ns: int) -> Reply:
         """The worker says that it is sealed; believe what can be seen."""
-        self._sealed = True
         _processes.end_all(self._descendants)
         walls = self.walls()
         self._clean = walls.sealed

@@ -4,36 +4,29 @@ from __future__ import annotations
 
 import ctypes
 import mmap
-import time
 from collections.abc import Sequence
 
 import torch
 
-from solbench.jail._c_call import Call
 from solbench.jail._call import call_setup, make_call, make_slot, torch_dtype
-from solbench.jail._load import Entry, Rejected
+from solbench.jail._load import Rejected
 from solbench.jail._page import Page
+from solbench.jail._slots import Slots
 from solbench.jail._types import WorkerPlan
 from solbench.jail.protocol import Status, TensorField
 from solbench.jail.walls import map_fixed, populate
 
 
-class CpuDevice:
+class CpuDevice(Slots):
     """Slots of all layouts. ``descriptors[layout][slot]`` are the input and output memfds."""
 
     def __init__(
         self, plan: WorkerPlan, descriptors: Sequence[Sequence[tuple[int, int]]], page: Page
     ) -> None:
-        self._plan = plan
+        super().__init__(plan, page)
         self._descriptors = descriptors
-        self._page = page
-        self._entry: Entry | None = None
         self._addresses: dict[tuple[int, int], tuple[int, int]] = {}
-        self._calls: dict[tuple[int, int], Call] = {}
         torch.set_num_threads(plan.limits.threads)
-
-    def bind(self, entry: Entry) -> None:
-        self._entry = entry
 
     def meet(self, layout: int, first: int, count: int) -> None:
         """Map every slot, let the solution plan, and call it once on each of ``count`` slots."""
@@ -50,13 +43,7 @@ class CpuDevice:
             self._map(layout, slot)
 
     def run(self, layout: int, first: int, count: int) -> None:
-        for slot in range(first, first + count):
-            call = self._calls.get((layout, slot))
-            if call is None:
-                raise Rejected(Status.INTERNAL, f"slot {slot} of layout {layout} was never met")
-            began = time.perf_counter_ns()
-            call()
-            self._page.claim(slot - first, time.perf_counter_ns() - began)
+        self._call(layout, first, count)
 
     def queue(self, layout: int, first: int, count: int) -> None:
         raise Rejected(Status.UNSUPPORTED, "a CPU has no queue")
@@ -66,11 +53,6 @@ class CpuDevice:
 
     def profile(self, layout: int, first: int, count: int) -> None:
         raise Rejected(Status.UNSUPPORTED, "there are no kernels to profile")
-
-    def _bound(self) -> Entry:
-        if self._entry is None:
-            raise Rejected(Status.INTERNAL, "nothing is loaded")
-        return self._entry
 
     def _map(self, index: int, slot: int) -> None:
         layout = self._plan.layouts[index]

@@ -7,7 +7,6 @@ reads itself, so everything is enqueued before any input exists.
 from __future__ import annotations
 
 import itertools
-import time
 from collections.abc import Sequence
 
 import torch
@@ -15,10 +14,11 @@ import torch
 from solbench.jail import cuda_driver
 from solbench.jail._c_call import Call
 from solbench.jail._call import call_setup, make_call, make_slot, torch_dtype
-from solbench.jail._load import Entry, Rejected
+from solbench.jail._load import Entry
 from solbench.jail._page import Page
+from solbench.jail._slots import Slots
 from solbench.jail._types import DeviceMemory, WorkerPlan
-from solbench.jail.protocol import PAGE_BYTES, Field, Status, TensorField
+from solbench.jail.protocol import PAGE_BYTES, Field, TensorField
 
 Kernel = tuple[float, float, str]
 """Start and end in us, and name."""
@@ -26,16 +26,13 @@ _SHOWN_KERNELS = 12
 _SHOWN_NAME = 70
 
 
-class CudaDevice:
+class CudaDevice(Slots):
     """Slots of all layouts, each layout in one allocation per role."""
 
     def __init__(
         self, plan: WorkerPlan, descriptors: Sequence[Sequence[tuple[int, int]]], page: Page
     ) -> None:
-        self._plan = plan
-        self._page = page
-        self._entry: Entry | None = None
-        self._calls: dict[tuple[int, int], Call] = {}
+        super().__init__(plan, page)
         self._device = torch.device(plan.device)
         torch.set_num_threads(plan.limits.threads)
         torch.cuda.set_device(self._device)
@@ -47,9 +44,6 @@ class CudaDevice:
         pinned = cuda_driver.register_host(page.address, PAGE_BYTES)
         self._release_address = pinned + 8 * Field.RELEASE
         self._finished_address = pinned + 8 * Field.FINISHED
-
-    def bind(self, entry: Entry) -> None:
-        self._entry = entry
 
     def meet(self, layout: int, first: int, count: int) -> None:
         """View every slot, let the solution plan, and call it once on each of ``count`` slots."""
@@ -64,14 +58,14 @@ class CudaDevice:
         """Device memory is shared and needs no fresh mapping."""
 
     def run(self, layout: int, first: int, count: int) -> None:
-        self._enqueue(layout, first, count)
+        self._call(layout, first, count)
         torch.cuda.synchronize(self._device)
 
     def queue(self, layout: int, first: int, count: int) -> None:
         """Enqueue the calls behind a wait for the judge's release; returns at once."""
         sequence = self._page.fields[Field.SEQUENCE]
         cuda_driver.stream_wait_value(self._stream(), self._release_address, sequence)
-        self._enqueue(layout, first, count)
+        self._call(layout, first, count)
         cuda_driver.stream_write_value(self._stream(), self._finished_address, sequence)
 
     def synchronise(self) -> None:
@@ -85,7 +79,7 @@ class CudaDevice:
         from torch.profiler import ProfilerActivity, profile
 
         with profile(activities=[ProfilerActivity.CUDA], acc_events=True) as profiler:
-            self._enqueue(layout, first, 1)
+            self._call(layout, first, 1)
             torch.cuda.synchronize(self._device)
         kernels = [
             (event.time_range.start, event.time_range.end, str(event.name))
@@ -95,15 +89,6 @@ class CudaDevice:
         self._page.claim(0, round(1e3 * busy_us(kernels)))
         self._page.claim(1, len(kernels))
         print(kernel_table(kernels), flush=True)
-
-    def _enqueue(self, layout: int, first: int, count: int) -> None:
-        for slot in range(first, first + count):
-            call = self._calls.get((layout, slot))
-            if call is None:
-                raise Rejected(Status.INTERNAL, f"slot {slot} of layout {layout} was never met")
-            began = time.perf_counter_ns()
-            call()
-            self._page.claim(slot - first, time.perf_counter_ns() - began)
 
     def _make_call(self, entry: Entry, index: int, slot: int) -> Call:
         layout, memory = self._plan.layouts[index], self._memory[index]
@@ -123,11 +108,6 @@ class CudaDevice:
 
     def _stream(self) -> int:
         return torch.cuda.current_stream(self._device).cuda_stream
-
-    def _bound(self) -> Entry:
-        if self._entry is None:
-            raise Rejected(Status.INTERNAL, "nothing is loaded")
-        return self._entry
 
 
 def busy_us(kernels: Sequence[Kernel]) -> float:

@@ -48,7 +48,6 @@ class _Zygote:
         self._judge_pidfd = judge_pidfd
         self._workers: dict[int, int] = {}
         """Process → pidfd."""
-        self._namespaces: dict[int, str] = {}
 
     def run(self) -> None:
         """Serve until the judge closes its end or dies."""

@@ -61,10 +61,6 @@ class NvmlMonitor:
             power_capped=bool(reasons & getattr(nvml, _POWER_CAP)),
         )
 
-    def max_sm_clock_mhz(self) -> int:
-        """The highest SM clock the card can reach as it is configured."""
-        return int(self._nvml.nvmlDeviceGetMaxClockInfo(self._handle, self._nvml.NVML_CLOCK_SM))
-
     def close(self) -> None:
         self._nvml.nvmlShutdown()
 

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-FORMATS = (".svg", ".png")
 SCORED, ESTIMATE, POINT = "#0d8a6a", "#a9b4bd", "#2563c9"
 
 
