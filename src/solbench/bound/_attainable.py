@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import prod
 
@@ -41,26 +42,31 @@ def _contracted(found: Demanded) -> set[int]:
 
 def _through_lines(lifted: LiftedGraph) -> set[int]:
     """Values from which a coupled node (a softmax) is computed, back to the contraction."""
-    result: set[int] = set()
-    for step in reversed(lifted.steps):
-        item = step.lifted
-        if isinstance(item, Reshape):
-            if item.out in result:
-                result.add(item.value)
-        elif (item.coupled or any(o in result for o in item.outs)) and not item.contracts:
-            result.update(o.value for o in item.operands)
-    return result
+
+    def continues(item: Map, result: set[int]) -> bool:
+        return (item.coupled or not result.isdisjoint(item.outs)) and not item.contracts
+
+    return _walked_back(lifted, continues)
 
 
 def _contracted_again(lifted: LiftedGraph, made: set[int]) -> set[int]:
     """Values that a later contraction is computed from."""
+
+    def continues(item: Map, result: set[int]) -> bool:
+        return not (result.isdisjoint(item.outs) and made.isdisjoint(item.outs))
+
+    return _walked_back(lifted, continues)
+
+
+def _walked_back(lifted: LiftedGraph, continues: Callable[[Map, set[int]], bool]) -> set[int]:
+    """Operands of the nodes that ``continues`` takes, told what was found so far; views are passed through."""
     result: set[int] = set()
     for step in reversed(lifted.steps):
         item = step.lifted
         if isinstance(item, Reshape):
             if item.out in result:
                 result.add(item.value)
-        elif any(o in result or o in made for o in item.outs):
+        elif continues(item, result):
             result.update(o.value for o in item.operands)
     return result
 

@@ -65,6 +65,10 @@ RunMode = Annotated[
         help="reward: quick, for iteration; rank: longer, for records.",
     ),
 ]
+OneWorkload = Annotated[
+    str | None,
+    typer.Option("--workload", metavar="UUID", help="Which workload; default: the first."),
+]
 OutFile = Annotated[
     Path | None,
     typer.Option("--out", metavar="FILE", help="Also append the records to this JSONL file."),

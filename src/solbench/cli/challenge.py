@@ -10,7 +10,15 @@ import typer
 
 from solbench.cli import _console
 from solbench.cli._app import app
-from solbench.cli._options import Blobs, Clock, Hardware, Json, ProblemPath, select_workloads
+from solbench.cli._options import (
+    Blobs,
+    Clock,
+    Hardware,
+    Json,
+    OneWorkload,
+    ProblemPath,
+    select_workloads,
+)
 from solbench.errors import InputError
 
 if TYPE_CHECKING:
@@ -46,10 +54,7 @@ def challenge_command(
         str | None,
         typer.Option("--claimed-flops", metavar="EXPR", help="The same for its matrix FLOPs."),
     ] = None,
-    workload: Annotated[
-        str | None,
-        typer.Option("--workload", metavar="UUID", help="Which workload; default: the first."),
-    ] = None,
+    workload: OneWorkload = None,
     hardware: Hardware = None,
     clock_mhz: Clock = None,
     attempts: Annotated[

@@ -24,6 +24,7 @@ from solbench.cli._options import (
     Clock,
     Hardware,
     Json,
+    OneWorkload,
     Precision,
     PrecisionChoice,
     Rules,
@@ -52,10 +53,7 @@ def explain_command(
             "with --compare also a file of saved bounds.",
         ),
     ],
-    workload: Annotated[
-        str | None,
-        typer.Option("--workload", metavar="UUID", help="Which workload; default: the first."),
-    ] = None,
+    workload: OneWorkload = None,
     hardware: Hardware = None,
     clock_mhz: Clock = None,
     why_not: Annotated[

@@ -9,7 +9,7 @@ import typer
 
 from solbench.cli import _console
 from solbench.cli._app import app
-from solbench.cli._options import Blobs, Clock, Hardware, Json
+from solbench.cli._options import Blobs, Clock, Hardware, Json, OneWorkload
 from solbench.errors import InputError
 
 if TYPE_CHECKING:
@@ -21,10 +21,6 @@ ir_app = typer.Typer(
 )
 app.add_typer(ir_app, name="ir")
 
-WorkloadUuid = Annotated[
-    str | None,
-    typer.Option("--workload", metavar="UUID", help="Which workload; default: the first."),
-]
 Subject = Annotated[
     Path,
     typer.Argument(metavar="PATH", help="A problem folder, suite:NAME, or a module."),
@@ -37,7 +33,7 @@ def export_command(
     out: Annotated[
         Path | None, typer.Option("--out", metavar="FILE", help="Write here; default: stdout.")
     ] = None,
-    workload: WorkloadUuid = None,
+    workload: OneWorkload = None,
     blobs: Blobs = None,
     json_lines: Json = False,
 ) -> None:
@@ -92,7 +88,7 @@ def picture_command(
         typer.Argument(metavar="PATH", help="A problem, a module, or a file of 'ir export'."),
     ],
     svg: Annotated[Path, typer.Option("--svg", metavar="FILE", help="Picture to write.")],
-    workload: WorkloadUuid = None,
+    workload: OneWorkload = None,
     blobs: Blobs = None,
     json_lines: Json = False,
 ) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from solbench.errors import DeviceError, InputError, MissingExtra
 
@@ -21,8 +23,14 @@ class Endpoint:
     model: str
     key: str
 
-    def ask(self, question: str) -> str:
-        """One answer. Raises ``MissingExtra`` without the client, ``DeviceError`` if nothing answers."""
+    def ask(self, question: str | Sequence[Mapping[str, str]], *, as_json: bool = False) -> str:
+        """One answer to a question, or to messages with their roles; with ``as_json`` a JSON object is wanted.
+
+        Raises ``MissingExtra`` without the client, ``DeviceError`` if nothing answers.
+        """
+        alone = isinstance(question, str)
+        messages: Any = [{"role": "user", "content": question}] if alone else question
+        wanted: Any = {"response_format": {"type": "json_object"}} if as_json else {}
         try:
             import openai
         except ModuleNotFoundError:
@@ -31,9 +39,7 @@ class Endpoint:
             base_url=self.base_url, api_key=self.key, timeout=TIMEOUT_S, max_retries=1
         )
         try:
-            reply = client.chat.completions.create(
-                model=self.model, messages=[{"role": "user", "content": question}]
-            )
+            reply = client.chat.completions.create(model=self.model, messages=messages, **wanted)
         except openai.OpenAIError as error:
             raise DeviceError(f"{self.base_url} did not answer: {error}") from None
         finally:

@@ -6,18 +6,18 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Literal, Protocol
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from solbench.errors import DeviceError, MissingExtra
+from solbench.bound.suggest import Endpoint
+from solbench.errors import DeviceError
 from solbench.judge.guard._finding import Finding
 from solbench.judge.guard._neutral import neutral_source
 from solbench.judge.guard._review import is_suspicious
 from solbench.spec import Solution
 
 _MOST_CHARACTERS = 60_000
-_TIMEOUT_S = 120.0
 _FENCED = re.compile(r"\A\s*```(?:json)?\s*(?P<inner>.*?)```\s*\Z", re.DOTALL)
 
 _TASK = """You review a kernel that was submitted to a benchmark. Say whether it does the work, or tries to
@@ -95,26 +95,8 @@ class ModelReviewer:
 
     def opinion(self, solution: Solution) -> Opinion:
         """See :class:`Reviewer`. Raises ``MissingExtra`` without the client."""
-        return _read(self._ask(question(solution)), self.base_url)
-
-    def _ask(self, messages: Sequence[dict[str, str]]) -> str:
-        try:
-            import openai
-        except ModuleNotFoundError:
-            raise MissingExtra("openai", "llm") from None
-        client = openai.OpenAI(
-            base_url=self.base_url, api_key=self.key, timeout=_TIMEOUT_S, max_retries=1
-        )
-        try:
-            said: Any = messages
-            reply = client.chat.completions.create(
-                model=self.model, messages=said, response_format={"type": "json_object"}
-            )
-        except openai.OpenAIError as error:
-            raise DeviceError(f"{self.base_url} did not answer: {error}") from None
-        finally:
-            client.close()
-        return (reply.choices[0].message.content if reply.choices else None) or ""
+        endpoint = Endpoint(self.base_url, self.model, self.key)
+        return _read(endpoint.ask(question(solution), as_json=True), self.base_url)
 
 
 def question(solution: Solution) -> list[dict[str, str]]:
