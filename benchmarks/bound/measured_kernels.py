@@ -21,6 +21,7 @@ from typing import Any
 ROOT = Path(__file__).parents[2]
 sys.path[:0] = [str(ROOT / "benchmarks"), str(ROOT / "benchmarks/bound"), str(ROOT / "src")]
 import torch  # noqa: E402
+from _cuda_clock import Flush, event_ms  # noqa: E402
 from _kernels import Case, cases  # noqa: E402
 from _record import record  # noqa: E402
 
@@ -72,18 +73,6 @@ def pci_bus_id(device: str) -> str:
     return f"{found.pci_domain_id:08x}:{found.pci_bus_id:02x}:{found.pci_device_id:02x}.0"
 
 
-class Flush:
-    """Leaves the last cache full of clean lines: written twice over, then read."""
-
-    def __init__(self, device: str, l2_bytes: int) -> None:
-        self._written = torch.empty(2 * l2_bytes // 4, dtype=torch.int32, device=device)
-        self._read = torch.zeros(l2_bytes // 4, dtype=torch.int32, device=device)
-
-    def __call__(self) -> None:
-        self._written.fill_(1)
-        self._read.sum()
-
-
 def measured(
     case: Case, hardware: Hardware, device: str, flush: Flush, monitor: NvmlMonitor
 ) -> dict[str, Any]:
@@ -128,17 +117,11 @@ def event_times(
     """Microseconds of each sample, and what the card said while it ran."""
     for _ in range(3):
         run()
-    pairs, readings = [], []
+    times_us, readings = [], []
     for _ in range(SAMPLES):
         flush()
-        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        begin.record()
-        run()
-        end.record()
-        readings.append(monitor.read())
-        pairs.append((begin, end))
-        torch.cuda.synchronize()
-    return [1e3 * begin.elapsed_time(end) for begin, end in pairs], readings
+        times_us.append(1e3 * event_ms(run, lambda: readings.append(monitor.read())))
+    return times_us, readings
 
 
 def profiled(run: Callable[[], Any], flush: Flush) -> list[tuple[str, float]]:

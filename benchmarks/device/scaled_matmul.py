@@ -22,7 +22,9 @@ from typing import Any
 ROOT = Path(__file__).parents[2]
 sys.path[:0] = [str(ROOT / "benchmarks"), str(ROOT / "src")]
 import torch  # noqa: E402
+from _cuda_clock import event_ms  # noqa: E402
 from _record import record  # noqa: E402
+from _workloads import spread_over_sizes  # noqa: E402
 
 from solbench import spec, suite  # noqa: E402
 from solbench.gate import budget_gate, measure_error  # noqa: E402
@@ -111,17 +113,8 @@ def main() -> None:
 def compared(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
     for case in CASES:
         problem = suite.load(case.problem, smoke=options.smoke)
-        for workload in chosen(problem, options.workloads):
+        for workload in spread_over_sizes(problem, options.workloads):
             yield one(case, problem, workload, options.device)
-
-
-def chosen(problem: spec.Problem, count: int) -> list[spec.Workload]:
-    """Spread over the sizes, the largest among them."""
-    ordered = sorted(
-        problem.workloads, key=lambda w: sum(x.nbytes for x in spec.input_layout(problem, w))
-    )
-    count = min(count, len(ordered))
-    return [ordered[(len(ordered) - 1) * (i + 1) // count] for i in range(count)]
 
 
 def one(case: Case, problem: spec.Problem, workload: spec.Workload, device: str) -> dict[str, Any]:
@@ -178,15 +171,7 @@ def least_ms(run: Callable[[], Any], device: str) -> float:
     if device == "cpu":
         return 0.0
     run()
-    times = []
-    for _ in range(SAMPLES):
-        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        begin.record()
-        run()
-        end.record()
-        end.synchronize()
-        times.append(begin.elapsed_time(end))
-    return min(times)
+    return min(event_ms(run) for _ in range(SAMPLES))
 
 
 def not_run(device: str) -> list[str]:

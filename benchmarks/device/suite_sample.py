@@ -24,7 +24,9 @@ from typing import Any
 ROOT = Path(__file__).parents[2]
 sys.path[:0] = [str(ROOT / "benchmarks"), str(ROOT / "src")]
 import torch  # noqa: E402
+from _cuda_clock import Flush, event_ms  # noqa: E402
 from _record import record  # noqa: E402
+from _workloads import input_bytes, spread_over_sizes  # noqa: E402
 
 from solbench import spec, suite  # noqa: E402
 from solbench.bound import Bound, bound_lines  # noqa: E402
@@ -93,17 +95,11 @@ def sample(count: int, tiers: Sequence[str]) -> list[suite.ProblemSource]:
 def cut(source: suite.ProblemSource, options: argparse.Namespace) -> Chosen:
     """Workloads spread over the sizes: the largest, and one from the middle."""
     whole = suite.load(source.name, smoke=options.smoke)
-    ordered = sorted(whole.workloads, key=lambda workload: input_bytes(whole, workload))
-    count = min(options.workloads, len(ordered))
-    picked = [ordered[(len(ordered) - 1) * (i + 1) // count] for i in range(count)]
+    picked = spread_over_sizes(whole, options.workloads)
     problem = source.problem
     return Chosen(
         spec.make_problem(whole.definition, picked), problem.tier, problem.family, problem.direction
     )
-
-
-def input_bytes(problem: spec.Problem, workload: spec.Workload) -> int:
-    return sum(layout.nbytes for layout in spec.input_layout(problem, workload))
 
 
 def bounds_of(chosen: Sequence[Chosen], hardware: str) -> dict[str, Bound]:
@@ -128,9 +124,7 @@ class Clock:
     def __init__(self, device: str, l2_bytes: int) -> None:
         self.device = device
         self._cuda = device != "cpu"
-        if self._cuda:
-            self._written = torch.empty(2 * l2_bytes, dtype=torch.uint8, device=device)
-            self._read = torch.zeros(l2_bytes // 4, dtype=torch.int32, device=device)
+        self._flush = Flush(device, l2_bytes) if self._cuda else None
 
     def least_ms(self, run: Callable[[], Any]) -> tuple[float, int]:
         run()
@@ -140,18 +134,12 @@ class Clock:
         return min(times), torch.cuda.max_memory_allocated() if self._cuda else 0
 
     def _once(self, run: Callable[[], Any]) -> float:
-        if not self._cuda:
+        if self._flush is None:
             start = perf_counter()
             run()
             return 1e3 * (perf_counter() - start)
-        self._written.fill_(1)
-        self._read.sum()
-        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        begin.record()
-        run()
-        end.record()
-        end.synchronize()
-        return begin.elapsed_time(end)
+        self._flush()
+        return event_ms(run)
 
 
 def measured(

@@ -106,12 +106,17 @@ def problem_of(kernel: Kernel) -> Any:
 
 def solution_of(kernel: Kernel) -> Any:
     """The same operation as a submission."""
+    source = f"import torch\n\n\ndef run(x, y):\n    {kernel.body}\n"
+    return pytorch_solution(kernel.name, kernel.name.replace(" ", "_"), source)
+
+
+def pytorch_solution(name: str, definition: str, source: str) -> Any:
+    """One file whose ``run`` writes into its outputs."""
     from solbench.spec import Solution, SolutionSpec, SourceFile
 
-    source = f"import torch\n\n\ndef run(x, y):\n    {kernel.body}\n"
     return Solution(
-        name=kernel.name,
-        definition=kernel.name.replace(" ", "_"),
+        name=name,
+        definition=definition,
         author="solbench",
         spec=SolutionSpec(
             languages=("pytorch",), target_hardware=("LOCAL",), entry_point="main.py::run"

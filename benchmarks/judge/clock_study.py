@@ -17,6 +17,7 @@ from typing import Any
 
 ROOT = Path(__file__).parents[2]
 sys.path[:0] = [str(ROOT / "benchmarks"), str(ROOT / "src"), str(Path(__file__).parent)]
+from _kernels import pytorch_solution  # noqa: E402
 from _record import record  # noqa: E402
 
 _SAMPLES = 30
@@ -82,7 +83,7 @@ class Rig:
         self.arena = self.device.arena(layout)
         self.x = x
         self.arena.show({"x": x})
-        artifact = build(_solution(source), self.device.name)
+        artifact = build(pytorch_solution("study", "study", source), self.device.name)
         self.runner = Runner(judge.zygote, self.device, artifact, [self.arena], Limits())
         self.runner.ensure([0])
         if self.runner.worker is None:
@@ -218,20 +219,6 @@ def _spread(values: list[float]) -> float:
     """From the 5th to the 95th percentile."""
     twentieths = statistics.quantiles(values, n=20)
     return twentieths[-1] - twentieths[0]
-
-
-def _solution(source: str) -> Any:
-    from solbench.spec import Solution, SolutionSpec, SourceFile
-
-    return Solution(
-        name="study",
-        definition="study",
-        author="solbench",
-        spec=SolutionSpec(
-            languages=("pytorch",), target_hardware=("LOCAL",), entry_point="main.py::run"
-        ),
-        sources=(SourceFile(path="main.py", content=source),),
-    )
 
 
 if __name__ == "__main__":
