@@ -67,6 +67,13 @@ def test_a_measured_solution_is_no_faster_than_its_bound(
     assert asked == [("aaaa1111-0000-4000-8000-000000000001", "double_add", "cpu")]
 
 
+@pytest.mark.parametrize("claimed", ["0", "-1", "nan", "inf"])
+def test_a_time_that_is_none_is_refused(run: Any, problem_folder: Path, claimed: str) -> None:
+    result = run("challenge", problem_folder, "--latency-ms", claimed)
+    assert result.exit_code == 2
+    assert "above zero" in result.stderr
+
+
 def test_a_claim_over_unknown_axes_is_refused(run: Any, problem_folder: Path) -> None:
     result = run("challenge", problem_folder, "--hardware", "h200", "--claimed-bytes", "2 * rows")
     assert result.exit_code == 2

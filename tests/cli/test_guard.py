@@ -42,6 +42,8 @@ def test_wrong_requests_say_what_is_wrong(run: Any, problem_folder: Path) -> Non
     assert "SOLUTION" in run("guard").stderr
     solution = problem_folder / "solution.json"
     assert run("guard", solution, "--reviewer-model", "m").exit_code == 2
+    unnamed = run("guard", solution, "--reviewer-base-url", "http://127.0.0.1:9/v1")
+    assert "--reviewer-model" in unnamed.stderr
     other = json.loads(solution.read_text()) | {"definition": "another"}
     solution.write_text(json.dumps(other))
     result = run("guard", solution, "--problem", problem_folder)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -26,6 +27,12 @@ if TYPE_CHECKING:
     from solbench.spec import Problem, Solution, Workload
 
 
+def _positive(value: float | None) -> float | None:
+    if value is not None and not 0 < value < math.inf:
+        raise typer.BadParameter("a latency is a number of milliseconds above zero")
+    return value
+
+
 @app.command("challenge")
 def challenge_command(
     problem_path: ProblemPath,
@@ -40,7 +47,9 @@ def challenge_command(
     ] = "cpu",
     latency_ms: Annotated[
         float | None,
-        typer.Option("--latency-ms", metavar="MS", min=0, help="A time measured elsewhere."),
+        typer.Option(
+            "--latency-ms", metavar="MS", callback=_positive, help="A time measured elsewhere."
+        ),
     ] = None,
     claimed_bytes: Annotated[
         str | None,

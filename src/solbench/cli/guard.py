@@ -126,5 +126,5 @@ def _reviewer(base_url: str | None, model: str | None) -> ModelReviewer | None:
     from solbench.bound.suggest import endpoint
     from solbench.judge.guard import ModelReviewer
 
-    found = endpoint(base_url, model)
+    found = endpoint(base_url, model, prefix="--reviewer-")
     return ModelReviewer(found.base_url, found.model, found.key)

@@ -47,8 +47,12 @@ class Endpoint:
         return (reply.choices[0].message.content if reply.choices else None) or ""
 
 
-def endpoint(base_url: str | None = None, model: str | None = None) -> Endpoint:
+def endpoint(
+    base_url: str | None = None, model: str | None = None, *, prefix: str = "--"
+) -> Endpoint:
     """From the arguments, else from the environment; the key from the environment only.
+
+    ``prefix``: what stands before ``base-url`` and ``model`` where a user gives them.
 
     Raises ``InputError`` that names what is missing.
     """
@@ -58,12 +62,12 @@ def endpoint(base_url: str | None = None, model: str | None = None) -> Endpoint:
     if not url:
         raise InputError(
             "there is no endpoint to ask",
-            key="--base-url",
+            key=f"{prefix}base-url",
             remedy=f"Give the URL of any OpenAI-compatible endpoint, or set {URL_VARIABLES[0]}.",
         )
     if not chosen:
         raise InputError(
-            "no model is named", key="--model", remedy=f"Name one, or set {MODEL_VARIABLE}."
+            "no model is named", key=f"{prefix}model", remedy=f"Name one, or set {MODEL_VARIABLE}."
         )
     if not key:
         raise InputError(
