@@ -4,6 +4,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 
 def _tricky(folder: Path) -> Path:
     file = folder / "solution.json"
@@ -38,7 +40,10 @@ def test_rules_are_listed(run: Any) -> None:
     assert {"rule", "severity", "about"} == set(rules[0])
 
 
-def test_wrong_requests_say_what_is_wrong(run: Any, problem_folder: Path) -> None:
+def test_wrong_requests_say_what_is_wrong(
+    run: Any, problem_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("SOLBENCH_LLM_MODEL", raising=False)
     assert "SOLUTION" in run("guard").stderr
     solution = problem_folder / "solution.json"
     assert run("guard", solution, "--reviewer-model", "m").exit_code == 2
