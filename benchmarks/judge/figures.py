@@ -175,7 +175,7 @@ def _spread(values: list[float]) -> float:
     return max(values) - min(values)
 
 
-def _agreement(rows: list[dict[str, Any]], key: str, name: str) -> dict[str, float]:
+def _agreement(rows: list[dict[str, Any]], key: str, name: str) -> dict[str, float | None]:
     """95th percentile of the difference of two evaluations: in ns below 20 us, relative above."""
     short, long = [], []
     for row in rows:
@@ -190,7 +190,10 @@ def _agreement(rows: list[dict[str, Any]], key: str, name: str) -> dict[str, flo
     }
 
 
-def _p95(values: list[float]) -> float:
+def _p95(values: list[float]) -> float | None:
+    """``None`` where time was too short for two of them: what was measured is still recorded."""
+    if len(values) < 2:
+        return None
     return statistics.quantiles(values, n=20, method="inclusive")[-1]
 
 
