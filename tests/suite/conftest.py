@@ -18,7 +18,7 @@ PROBLEM = Problem(
     name="row_scale",
     tier="L1",
     family="norm",
-    models=(Model("some/model", "hidden_size 64"),),
+    models=(Model("some/model", "hidden_size 64", read="some/repository: config.json"),),
     axes={"tokens": var, "hidden": 64},
     inputs={
         "x": activation("float32[tokens, hidden]", draw.normal(std=2.0)),

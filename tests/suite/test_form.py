@@ -78,6 +78,7 @@ def test_exports_are_byte_stable_and_read_back_unchanged(problem_file, tmp_path:
     read = spec.load_problem(one)
     assert read.digest == build(source).digest
     assert read.warnings == ()
+    assert read.definition.solbench.models[0].read == "some/repository: config.json"
     assert not [finding for finding in spec.check(one) if finding.severity == "error"]
 
 

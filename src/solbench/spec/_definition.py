@@ -72,6 +72,8 @@ class ModelSource(_Exchanged):
     source: str
     """Where the dimensions stand: the fields of its public configuration."""
     domain: str = "language"
+    read: str = ""
+    """Where someone read them, as ``repository: file`` or a paper's table; empty: not confirmed."""
 
 
 class GateMultipliers(_Exchanged):

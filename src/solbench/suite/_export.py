@@ -100,7 +100,7 @@ def _own_record(problem: Problem) -> spec.OwnRecord:
         tier=problem.tier,
         direction=problem.direction,
         models=tuple(
-            spec.ModelSource(id=model.id, source=model.source, domain=model.domain)
+            spec.ModelSource(id=model.id, source=model.source, domain=model.domain, read=model.read)
             for model in problem.models
         ),
         weights=tuple(weights),

@@ -16,11 +16,13 @@ PROBLEM = Problem(
             "stabilityai/stable-diffusion-3.5-large",
             "num_attention_heads 38 × attention_head_dim 64",
             "diffusion",
+            read="frankjoshua/stable-diffusion-3.5-large: transformer/config.json, a copy",
         ),
         Model(
             "stabilityai/stable-diffusion-3.5-large-turbo",
             "num_attention_heads 38 × attention_head_dim 64",
             "diffusion",
+            read="its base model: frankjoshua/stable-diffusion-3.5-large: transformer/config.json",
         ),
     ),
     axes={"batch": var, "tokens": var, "hidden": 2432},

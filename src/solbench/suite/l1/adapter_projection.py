@@ -14,6 +14,7 @@ PROBLEM = Problem(
             "microsoft/Phi-4-multimodal-instruct",
             "hidden_size 3072, intermediate_size 8192, speech_lora r 320, lora_alpha 640",
             "multimodal",
+            read="huggingface/transformers: models/phi4_multimodal, configuration and converter",
         ),
     ),
     axes={"num_tokens": var, "hidden": 3072, "width": 16384, "rank": 320},

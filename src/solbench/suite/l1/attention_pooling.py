@@ -1,6 +1,7 @@
 """Attention pooling of image features: each 2 × 2 window asks its four patches with their mean as query.
 
-Windows at an odd border are padded with zeros, which are masked.
+A patch brings the features of two encoder layers side by side, twice the width of attention. Windows at an odd
+border are padded with zeros, which are masked.
 """
 
 from solbench.suite import Model, Problem, activation, draw, rows, scalar, var, weight
@@ -12,20 +13,21 @@ PROBLEM = Problem(
     models=(
         Model(
             "allenai/Molmo-7B-D-0924",
-            "image_pooling_2d attention-meanq, image_pooling_h 2, image_pooling_w 2; 16 heads "
-            "of 64",
+            "image_pooling_2d attention-meanq, image_pooling_h 2, image_pooling_w 2, image_emb_dim 1024 of two "
+            "vit_layers, 16 heads of 64",
             "multimodal",
+            read="Blaizzy/mlx-vlm: molmo/vision.py, its defaults (d_model 3584: the 7B-D)",
         ),
     ),
     axes={
-        "images": var, "rows": var, "columns": var, "hidden": 1024, "heads": 16,
+        "images": var, "rows": var, "columns": var, "channels": 2048, "hidden": 1024, "heads": 16,
         "half_rows": "(rows + 1) // 2", "half_columns": "(columns + 1) // 2",
     },
     inputs={
-        "patches": activation("float32[images, rows, columns, hidden]", draw.normal(mean=0.2)),
-        "query_weight": weight("float32[hidden, hidden]", draw.weight_matrix()),
-        "key_weight": weight("float32[hidden, hidden]", draw.weight_matrix()),
-        "value_weight": weight("float32[hidden, hidden]", draw.weight_matrix()),
+        "patches": activation("float32[images, rows, columns, channels]", draw.normal(mean=0.2)),
+        "query_weight": weight("float32[hidden, channels]", draw.weight_matrix()),
+        "key_weight": weight("float32[hidden, channels]", draw.weight_matrix()),
+        "value_weight": weight("float32[hidden, channels]", draw.weight_matrix()),
         "heads": scalar("int32", "heads"),
     },
     outputs={"pooled": "float32[images, half_rows, half_columns, hidden]"},
@@ -35,14 +37,15 @@ PROBLEM = Problem(
         (9, 24, 24), (12, 24, 24), (13, 24, 24), (13, 27, 27), (16, 24, 24), (26, 24, 24), (32, 16, 16),
         (64, 24, 24),
     ),
-    smoke=rows("images rows columns hidden heads", (2, 4, 3, 32, 2), (1, 5, 7, 128, 4)),
+    smoke=rows("images rows columns channels hidden heads", (2, 4, 3, 64, 32, 2), (1, 5, 7, 256, 128, 4)),
 )  # fmt: skip
 
 import torch
 
 
 def run(patches, query_weight, key_weight, value_weight, heads):
-    images, rows, columns, hidden = patches.shape
+    images, rows, columns, _ = patches.shape
+    hidden = query_weight.shape[0]
     padding = (0, 0, 0, columns % 2, 0, rows % 2)
     windows, real = (
         two_by_two(patches, padding),

@@ -16,6 +16,7 @@ PROBLEM = Problem(
             "text_config: hidden_size 2048, num_hidden_layers 30, hidden_size_per_layer_input "
             "256, vocab_size_per_layer_input 262144",
             "multimodal",
+            read="huggingface/transformers: convert_gemma3n_weights.py, variant gemma3n_e2b",
         ),
     ),
     axes={

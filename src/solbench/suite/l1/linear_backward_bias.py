@@ -17,6 +17,7 @@ PROBLEM = Problem(
             "google/siglip-so400m-patch14-384",
             "hidden_size 1152, intermediate_size 4304",
             "multimodal",
+            read="google-research/big_vision: models/vit.py, So400m",
         ),
     ),
     axes={"batch": var, "patches": var, "inner": 4304, "hidden": 1152},

@@ -26,6 +26,7 @@ PROBLEM = Problem(
             "Qwen/Qwen3-VL-32B-Instruct",
             "vision_config: hidden_size 1152, num_position_embeddings 2304",
             "multimodal",
+            read="Qwen3-VL report, arXiv 2511.21631, section 2; config.json of a tuned 32B, quanliang/F1",
         ),
     ),
     axes={"height": var, "width": var, "hidden": 1152, "side": 48, "grid": "side * side"},

@@ -20,6 +20,7 @@ PROBLEM = Problem(
             "nvidia/canary-1b-flash",
             "encoder: d_model 1024, n_heads 8, rel_pos attention",
             "audio",
+            read="NVIDIA-NeMo/NeMo: fast-conformer_aed.yaml, table of the Canary family",
         ),
     ),
     axes={"batch": var, "frames": var, "heads": 8, "head_dim": 128, "distances": "2 * frames - 1"},

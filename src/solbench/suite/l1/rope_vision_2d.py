@@ -14,11 +14,13 @@ PROBLEM = Problem(
             "Qwen/Qwen2.5-VL-72B-Instruct",
             "vision_config: hidden_size 1280, num_heads 16, patch_size 14",
             "multimodal",
+            read="Qwen/Qwen2.5-VL-72B-Instruct-AWQ: config.json; NVIDIA/NeMo: qwen2vl.py, Qwen25VLConfig72B",
         ),
         Model(
             "Qwen/Qwen2.5-VL-32B-Instruct",
             "vision_config: hidden_size 1280, num_heads 16, patch_size 14",
             "multimodal",
+            read="NVIDIA/NeMo: qwen2vl.py, Qwen25VLConfig32B",
         ),
     ),
     axes={"num_patches": var, "num_heads": 16, "head_dim": 80},

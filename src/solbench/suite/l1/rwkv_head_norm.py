@@ -13,6 +13,7 @@ PROBLEM = Problem(
         Model(
             "RWKV/RWKV7-Goose-World3-2.9B-HF",
             "hidden_size 2560, head_dim 64, norm epsilon 64e-5",
+            read="aierwiki/rwkvtune: rwkv7-2.9b.json; BlinkDL/RWKV-LM: rwkv_v7_demo.py",
         ),
     ),
     axes={"num_tokens": var, "heads": 40, "head_dim": 64, "hidden": "heads * head_dim"},

@@ -19,6 +19,7 @@ PROBLEM = Problem(
             "google/gemma-3n-E2B-it",
             "text_config: intermediate_size 8192, activation_sparsity_pattern 0.95",
             "multimodal",
+            read="huggingface/transformers: convert_gemma3n_weights.py, variant gemma3n_e2b",
         ),
     ),
     axes={"num_tokens": var, "inner": 16384},

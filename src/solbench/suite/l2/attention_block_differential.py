@@ -14,8 +14,9 @@ PROBLEM = Problem(
     models=(
         Model(
             "kajuma/DiffLlama-0.3B-handcut",
-            "hidden_size 2048, 32 heads, 8 key-value heads, head_dim 64, rope_theta 500000, "
-            "float32",
+            "hidden_size 2048, 32 heads, 8 key-value heads, head_dim 64, rope_theta 500000 with "
+            "Llama 3's rope_scaling, float32",
+            read="the model's own config.json at commit ff8880f",
         ),
     ),
     axes={

@@ -15,6 +15,7 @@ PROBLEM = Problem(
             "stabilityai/stable-diffusion-3.5-large",
             "num_attention_heads 38, attention_head_dim 64, qk_norm rms_norm",
             "diffusion",
+            read="frankjoshua/stable-diffusion-3.5-large: transformer/config.json, a copy",
         ),
     ),
     axes={

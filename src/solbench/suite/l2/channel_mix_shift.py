@@ -13,6 +13,7 @@ PROBLEM = Problem(
         Model(
             "RWKV/RWKV7-Goose-World3-2.9B-HF",
             "hidden_size 2560, MLP of 4 times the width, squared ReLU",
+            read="aierwiki/rwkvtune: rwkv7-2.9b.json; BlinkDL/RWKV-LM: rwkv_v7_demo.py",
         ),
     ),
     axes={"batch": var, "seq_len": var, "hidden": 2560, "inner": "4 * hidden"},

@@ -7,7 +7,12 @@ PROBLEM = Problem(
     tier="L2",
     family="mlp_block",
     models=(
-        Model("nvidia/canary-1b-flash", "encoder: d_model 1024, ff_expansion_factor 4", "audio"),
+        Model(
+            "nvidia/canary-1b-flash",
+            "encoder: d_model 1024, ff_expansion_factor 4",
+            "audio",
+            read="NVIDIA-NeMo/NeMo: fast-conformer_aed.yaml, table of the Canary family",
+        ),
     ),
     axes={"batch": var, "frames": var, "hidden": 1024, "inner": 4096},
     inputs={

@@ -20,6 +20,7 @@ PROBLEM = Problem(
             "vision_config: hidden_size 1152, intermediate_size 4304, num_attention_heads 16, "
             "layer_norm_eps 1e-6",
             "multimodal",
+            read="google-research/big_vision: models/vit.py, So400m",
         ),
     ),
     axes={

@@ -17,6 +17,7 @@ PROBLEM = Problem(
             "inter_channels 192, hidden_channels 192, gin_channels 256; coupling: kernel 5, 4 "
             "layers",
             "audio",
+            read="the model's own converter/config.json; idiap/coqui-ai-TTS: vc/models/openvoice.py",
         ),
     ),
     axes={

@@ -15,6 +15,7 @@ PROBLEM = Problem(
             "google/gemma-3n-E2B-it",
             "text_config: hidden_size 2048, hidden_size_per_layer_input 256, rms_norm_eps 1e-6",
             "multimodal",
+            read="huggingface/transformers: convert_gemma3n_weights.py, variant gemma3n_e2b",
         ),
         Model(
             "google/gemma-3n-E4B-it",

@@ -14,6 +14,7 @@ PROBLEM = Problem(
             "inclusionAI/Ling-mini-2.0",
             "hidden_size 2048, moe_intermediate_size 512, num_experts 256, num_experts_per_tok"
             " 8, n_group 8, topk_group 4, num_shared_experts 1, routed_scaling_factor 2.5",
+            read="NVIDIA-NeMo/Megatron-Bridge: configuration_bailing_moe_v2.py; ostris/ai-toolkit: ming_image",
         ),
     ),
     axes={

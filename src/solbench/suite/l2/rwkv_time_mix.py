@@ -15,6 +15,7 @@ PROBLEM = Problem(
         Model(
             "RWKV/RWKV7-Goose-World3-2.9B-HF",
             "hidden_size 2560, head_dim 64; low ranks: decay 96, rate 96, value 64, gate 320",
+            read="aierwiki/rwkvtune: rwkv7-2.9b.json; BlinkDL/RWKV-LM: rwkv_v7_demo.py",
         ),
     ),
     axes={

@@ -13,7 +13,11 @@ PROBLEM = Problem(
     family="ssm_block",
     direction="backward",
     models=(
-        Model("LiquidAI/LFM2-1.2B", "hidden_size 2048, conv_L_cache 3, conv_bias false"),
+        Model(
+            "LiquidAI/LFM2-1.2B",
+            "hidden_size 2048, conv_L_cache 3, conv_bias false",
+            read="pytorch/executorch: lfm2_1_2b_config.json; FastFlowLM/LFM2-1.2B-NPU2: config.json",
+        ),
     ),
     axes={"batch": var, "seq_len": var, "hidden": 2048, "three": "3 * hidden", "taps": 3},
     inputs={
