@@ -98,6 +98,7 @@ class FakeDevice:
     interleaves = True
     reuses_memory = False
     errors_stick = False
+    names_kernels = True
     sampling = PerRun()
     budgets = BUDGETS
     buffer_multiple = mmap.PAGESIZE
@@ -150,7 +151,7 @@ class FakeDevice:
         elapsed_ms = next(worker.milliseconds) * run.count
         return Passage(reply, elapsed_ms, next(self.disturbed), self.late_write)
 
-    def advice(self, worker: Any, run: Any, timeout_s: float) -> Advice | None:
+    def advice(self, worker: Any, arena: Any, run: Any, timeout_s: float) -> Advice | None:
         self.events.append("advice")
         return self.advises
 

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import asdict
 from typing import Any
 
 import pytest
 from rich.console import Console
 
-from solbench.report import feedback, feedback_report
+from solbench.judge.guard import Launch
+from solbench.judge.guard._tables import NO_LAUNCH
+from solbench.judge.nsight import NsightKernel
+from solbench.report import feedback, feedback_report, html_page
+from solbench.report._feedback_text import profile_text
 from solbench.spec import Trace
 
 MakeTrace = Callable[..., Trace]
@@ -66,6 +71,52 @@ def test_kernels_gaps_and_hints_come_from_the_advice(make_trace: MakeTrace) -> N
     assert "No kernel runs for 90% of the call" in hints
     assert "4 kernels a call" in hints
     assert "60% of kernel time is in library kernels" in hints
+
+
+def test_a_launch_is_read_from_the_table(make_trace: MakeTrace) -> None:
+    log = LOG.replace("x  mine", "x  [grid 64x2x1 block 256x1x1 regs 40 smem 1536 occ 48] mine")
+    log = log.replace("gap 2.00 us:", "gap 2.00 us, in all 50.00 us:")
+    found = feedback(changed(make_trace(), advice={"kernels": 4, "busy_ms": 0.05, "log": log}))
+    assert found.kernels[0].launch == NO_LAUNCH
+    assert found.kernels[1].name == "mine"
+    assert found.kernels[1].launch == Launch((64, 2, 1), (256, 1, 1), 40, 1536, 0.48)
+    assert found.gaps_ms == pytest.approx(0.05)
+    # 50 us of kernels and as much between them, whatever the whole call takes when it is cold
+    assert "No kernel runs for 50% of the call" in found.hints[0]
+
+
+def test_operations_of_a_cpu_are_shares_of_the_call(make_trace: MakeTrace) -> None:
+    log = (
+        "operations of one call of 200.00 us, 120.00 us outside them:\n"
+        " 30.0%      60.00 us    9 x  [4096 B] aten::copy_\n"
+        " 10.0%      20.00 us    1 x  [-4096 B] aten::mul\n"
+    )
+    advice = {"kernels": 0, "busy_ms": 0.0, "log": log}
+    found = feedback(changed(make_trace(), advice=advice))
+    assert [each.name for each in found.operations] == ["aten::copy_", "aten::mul"]
+    assert [each.share for each in found.operations] == pytest.approx([0.3, 0.1])
+    assert [each.taken_bytes for each in found.operations] == [4096, -4096]
+    assert found.outside_share == pytest.approx(0.6)
+    assert found.busy_ms is None
+    assert found.hints[0].startswith("60% of the call is outside PyTorch's operations")
+    assert found.hints[1].startswith("10 operations a call")
+
+
+def test_counters_say_what_moves_twice_and_what_warps_wait_for(make_trace: MakeTrace) -> None:
+    kernel = NsightKernel(
+        "mine", (8,), (128,), 0.4, 2.0e9, 0.4e9, 0.3, 0.2, 0.12, 40, 0, "long_scoreboard", 0.6
+    )
+    advice = {"kernels": 0, "busy_ms": 0.0, "log": "", "nsight": [asdict(kernel)]}
+    trace = changed(make_trace(), advice=advice, bound=bound())
+    found = feedback(trace)
+    assert found.nsight == (kernel,)
+    assert found.nsight_dram_bytes == 2.4e9  # of 1.2e9 demanded
+    assert found.hints[0].startswith("Memory moves 2.0 times the bytes")
+    assert "warps wait for long_scoreboard, and few are resident (12%)" in found.hints[1]
+    text = profile_text(trace)
+    assert "long scoreboard" in text
+    assert "400 µs" in text
+    assert text in html_page([trace]).replace("&#39;", "'").replace("&lt;", "<")
 
 
 def test_the_hint_follows_the_distance(make_trace: MakeTrace) -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -14,12 +15,17 @@ from solbench.cli._options import (
     DeviceName,
     Hardware,
     Json,
+    OutFile,
     ProblemPath,
     Workloads,
+    WorkloadsFile,
     read_solution,
     select_workloads,
 )
-from solbench.errors import InputError
+from solbench.errors import BuildError, DeviceError, InputError
+
+if TYPE_CHECKING:
+    from solbench.spec import Problem, Solution, Trace
 
 
 @app.command("profile")
@@ -41,43 +47,120 @@ def profile_command(
     ] = None,
     device: DeviceName = "cpu",
     workload: Workloads = None,
+    workloads_file: WorkloadsFile = None,
     hardware: Hardware = None,
+    ncu: Annotated[
+        bool,
+        typer.Option(
+            "--ncu",
+            help="Also run each workload under Nsight Compute. It runs the solution outside the jail, with "
+            "your rights.",
+        ),
+    ] = False,
+    page: Annotated[
+        Path | None, typer.Option("--html", metavar="FILE", help="Also write this HTML page.")
+    ] = None,
+    out: OutFile = None,
     json_lines: Json = False,
 ) -> None:
     """Say what to do next: where it is wrong, how far it is, what binds, and where the time goes.
 
-    Kernels by name come from the worker's own profiler (PyTorch's, on a GPU): advice. Exit code as for eval.
+    Kernels by name, or a CPU's operations, come from the worker's own profiler (PyTorch's): advice. Exit
+    code as for eval.
 
     Example: solbench profile examples/rmsnorm --solution examples/rmsnorm/solution_fast.json
     """
     from solbench.cli._problems import open_problem
-    from solbench.judge import evaluate
-    from solbench.report import feedback, feedback_report
-    from solbench.spec import read_traces
+    from solbench.report import feedback, feedback_report, html_page
 
-    problem = open_problem(problem_path)
+    problem = open_problem(problem_path, None, workloads_file)
     wanted = [each.uuid for each in select_workloads(problem, workload)]
     if traces_file is not None:
-        read = {each.workload.uuid: each for each in read_traces(traces_file)}
-        traces = [read[uuid] for uuid in wanted if uuid in read]
-        if not traces:
-            raise InputError("holds no trace of this problem's workloads", file=traces_file)
+        traces = _kept(traces_file, wanted)
     else:
         solution = read_solution(problem, solution_path)
-        with (
-            _console.records_only(),
-            _console.progress(f"profiling {solution.name}", len(wanted)) as bar,
-        ):
-            result = evaluate(
-                problem, solution, device=device, workloads=wanted, hardware=hardware,
-                mode="rank" if device.startswith("cuda") else "reward",
-                on_trace=lambda trace: bar.advance(trace.evaluation.status),
-            )  # fmt: skip
-        traces = list(result.traces)
+        traces = _evaluated(problem, solution, wanted, device, hardware)
+        if ncu:
+            traces = _with_nsight(problem, solution, traces, device)
+        _record(traces, out)
+    if page is not None:
+        page.write_text(html_page(traces, f"{problem.name}: profile"), encoding="utf-8")
     if json_lines:
         for trace in traces:
             _console.emit(asdict(feedback(trace)))
     else:
         _console.out().print(feedback_report(traces))
+        if not ncu and traces_file is None:
+            _tell_of_nsight(device)
     if any(trace.evaluation.status != "PASSED" for trace in traces):
         raise typer.Exit(_console.ExitCode.NO)
+
+
+def _kept(file: Path, wanted: Sequence[str]) -> list[Trace]:
+    from solbench.spec import read_traces
+
+    read = {each.workload.uuid: each for each in read_traces(file)}
+    traces = [read[uuid] for uuid in wanted if uuid in read]
+    if not traces:
+        raise InputError("holds no trace of this problem's workloads", file=file)
+    return traces
+
+
+def _evaluated(
+    problem: Problem, solution: Solution, wanted: Sequence[str], device: str, hardware: str | None
+) -> list[Trace]:
+    from solbench.judge import evaluate
+
+    with (
+        _console.records_only(),
+        _console.progress(f"profiling {solution.name}", len(wanted)) as bar,
+    ):
+        result = evaluate(
+            problem, solution, device=device, workloads=wanted, hardware=hardware, profile=True,
+            on_trace=lambda trace: bar.advance(trace.evaluation.status),
+        )  # fmt: skip
+    return list(result.traces)
+
+
+def _with_nsight(
+    problem: Problem, solution: Solution, traces: Sequence[Trace], device: str
+) -> list[Trace]:
+    """With the profiler's kernels in the advice of each workload that passed; what it cannot do is a note."""
+    return [
+        _one_with_nsight(problem, solution, trace, device)
+        if trace.evaluation.status == "PASSED"
+        else trace
+        for trace in traces
+    ]
+
+
+def _one_with_nsight(problem: Problem, solution: Solution, trace: Trace, device: str) -> Trace:
+    from solbench.judge.nsight import profile_nsight
+
+    record = trace.solbench
+    if record is None:
+        return trace
+    try:
+        kernels = profile_nsight(problem, solution, trace.workload, device)
+    except (DeviceError, BuildError) as error:
+        _console.note(f"note: {error}")
+        return trace
+    advice = {**(record.advice or {}), "nsight": [asdict(each) for each in kernels]}
+    return trace.model_copy(update={"solbench": record.model_copy(update={"advice": advice})})
+
+
+def _record(traces: Sequence[Trace], out: Path | None) -> None:
+    from solbench.cli._recording import recording
+
+    with recording(out, json_lines=False) as keep:
+        for trace in traces:
+            keep(trace)
+
+
+def _tell_of_nsight(device: str) -> None:
+    from solbench.judge.nsight import find_nsight
+
+    if device.startswith("cuda") and find_nsight():
+        _console.note(
+            "note: Nsight Compute is installed; --ncu adds its counters, outside the jail"
+        )

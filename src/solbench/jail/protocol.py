@@ -56,8 +56,8 @@ class Command(IntEnum):
     SYNCHRONISE = 8
     """CUDA: answer when everything on the device is done."""
     PROFILE = 9
-    """CUDA: run one call under the profiler. Its first two claims are then the nanoseconds in which any kernel
-    ran, and the number of kernels; their names go to the log. Advice: it comes from untrusted territory."""
+    """Run one call under the profiler; a table goes to the log. On CUDA the first two claims are then the
+    nanoseconds in which any kernel ran, and the number of kernels. Advice: untrusted territory."""
 
 
 class Status(IntEnum):

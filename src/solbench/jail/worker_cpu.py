@@ -11,6 +11,7 @@ import torch
 from solbench.jail._call import call_setup, make_call, make_slot, torch_dtype
 from solbench.jail._load import Rejected
 from solbench.jail._page import Page
+from solbench.jail._profile import profile_cpu
 from solbench.jail._slots import Slots
 from solbench.jail._types import WorkerPlan
 from solbench.jail.protocol import Status, TensorField
@@ -52,7 +53,9 @@ class CpuDevice(Slots):
         """Calls on a CPU are done when they return."""
 
     def profile(self, layout: int, first: int, count: int) -> None:
-        raise Rejected(Status.UNSUPPORTED, "there are no kernels to profile")
+        """One call under the profiler; see ``Command.PROFILE``."""
+        profile_cpu(lambda: self._call(layout, first, 1))  # the first time, its own start shows
+        print(profile_cpu(lambda: self._call(layout, first, 1)), flush=True)
 
     def _map(self, index: int, slot: int) -> None:
         layout = self._plan.layouts[index]

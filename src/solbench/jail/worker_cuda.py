@@ -6,7 +6,6 @@ reads itself, so everything is enqueued before any input exists.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 
 import torch
@@ -16,14 +15,10 @@ from solbench.jail._c_call import Call
 from solbench.jail._call import call_setup, make_call, make_slot, torch_dtype
 from solbench.jail._load import Entry
 from solbench.jail._page import Page
+from solbench.jail._profile import busy_us, kernel_table, profile_gpu
 from solbench.jail._slots import Slots
 from solbench.jail._types import DeviceMemory, WorkerPlan
 from solbench.jail.protocol import PAGE_BYTES, Field, TensorField
-
-Kernel = tuple[float, float, str]
-"""Start and end in us, and name."""
-_SHOWN_KERNELS = 12
-_SHOWN_NAME = 70
 
 
 class CudaDevice(Slots):
@@ -74,18 +69,7 @@ class CudaDevice(Slots):
 
     def profile(self, layout: int, first: int, count: int) -> None:
         """One call under the profiler; see ``Command.PROFILE``."""
-        # Not before it is asked for: it takes seconds, and CUPTI stays attached to the process.
-        from torch._C._autograd import DeviceType
-        from torch.profiler import ProfilerActivity, profile
-
-        with profile(activities=[ProfilerActivity.CUDA], acc_events=True) as profiler:
-            self._call(layout, first, 1)
-            torch.cuda.synchronize(self._device)
-        kernels = [
-            (event.time_range.start, event.time_range.end, str(event.name))
-            for event in profiler.events()
-            if event.device_type == DeviceType.CUDA
-        ]
+        kernels = profile_gpu(lambda: self._call(layout, first, 1), self._device)
         self._page.claim(0, round(1e3 * busy_us(kernels)))
         self._page.claim(1, len(kernels))
         print(kernel_table(kernels), flush=True)
@@ -108,31 +92,6 @@ class CudaDevice(Slots):
 
     def _stream(self) -> int:
         return torch.cuda.current_stream(self._device).cuda_stream
-
-
-def busy_us(kernels: Sequence[Kernel]) -> float:
-    """Time in which any of them ran."""
-    busy, reached = 0.0, float("-inf")
-    for start, end, _ in sorted(kernels):
-        busy += max(0.0, end - max(start, reached))
-        reached = max(reached, end)
-    return busy
-
-
-def kernel_table(kernels: Sequence[Kernel]) -> str:
-    """The longest kernels of a call by name, and the largest gap between two of them."""
-    times: dict[str, list[float]] = {}
-    for start, end, name in kernels:
-        times.setdefault(name, []).append(end - start)
-    total = sum(map(sum, times.values())) or 1.0
-    ranked = sorted(times.items(), key=lambda item: -sum(item[1]))[:_SHOWN_KERNELS]
-    lines = [
-        f"{sum(each) / total:6.1%} {sum(each):10.2f} us {len(each):4} x  {name[:_SHOWN_NAME]}"
-        for name, each in ranked
-    ]
-    ordered = sorted(kernels)
-    gaps = [later[0] - earlier[1] for earlier, later in itertools.pairwise(ordered)]
-    return "\n".join([f"kernels of one call, largest gap {max(gaps, default=0.0):.2f} us:", *lines])
 
 
 class _Opened:

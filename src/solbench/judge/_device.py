@@ -61,9 +61,9 @@ class Advice:
 
     kernels: int
     busy_ms: float
-    """Time in which any of them ran, caches as the call found them."""
+    """Time in which any of them ran; 0 where there are none."""
     log: str
-    """The end of the worker's log, where their names are."""
+    """The end of the worker's log, where their names are, or those of a CPU's operations."""
 
 
 class Arena(Protocol):
@@ -120,6 +120,8 @@ class Device(Protocol):
     before each use."""
     errors_stick: bool
     """A call that failed may have left its process unable to do anything right: it is replaced."""
+    names_kernels: bool
+    """The worker's profiler names kernels, which tell whose work they are: `rank` asks it unasked."""
     buffer_multiple: int
     """Sizes of input and output buffers are multiples of it."""
     max_slots: int
@@ -173,8 +175,8 @@ class Device(Protocol):
         """Evidence that a held worker went on by itself, in words; empty if it did not, or where
         that is no use."""
 
-    def advice(self, worker: Worker, run: Run, timeout_s: float) -> Advice | None:
-        """What the worker's own profiler says of one call; ``None`` where there is none, or it fails. The
+    def advice(self, worker: Worker, arena: Arena, run: Run, timeout_s: float) -> Advice | None:
+        """What the worker's own profiler says of one call; ``None`` where it fails. The
         worker is not to be timed afterwards."""
 
     def readings(self) -> dict[str, float]:

@@ -57,6 +57,7 @@ _WAIT_NS: Final = 20_000
 _WAIT_SHARE: Final = 0.02
 """A run that stood in line for a processor longer than this is not timed."""
 
+_ADVICE_CHARS: Final = 2000
 _FALLBACK_L3_BYTES: Final = 32 << 20
 _LARGEST_FLUSH_BYTES: Final = 256 << 20
 
@@ -212,6 +213,7 @@ class CpuDevice:
     interleaves = True
     reuses_memory = False
     errors_stick = False
+    names_kernels = False
     sampling = PerRun()
     budgets = BUDGETS
     buffer_multiple = mmap.PAGESIZE
@@ -323,9 +325,17 @@ class CpuDevice:
             _late(at_done, probe.read()),
         )
 
-    def advice(self, worker: Worker, run: Run, timeout_s: float) -> Advice | None:
-        """None: there are no kernels."""
-        return None
+    def advice(self, worker: Worker, arena: Arena, run: Run, timeout_s: float) -> Advice | None:
+        if not self.hold(worker, arena, run, timeout_s).ok:
+            return None
+        sequence = worker.command(
+            Command.PROFILE, layout=run.layout, first=run.first, count=run.count
+        )
+        worker.thaw()
+        reply = worker.wait(sequence, timeout_s)
+        if reply.kind == "done":
+            self._stop(worker)
+        return Advice(0, 0.0, worker.log_tail()[-_ADVICE_CHARS:]) if reply.ok else None
 
     def readings(self) -> dict[str, float]:
         return {}

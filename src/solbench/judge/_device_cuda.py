@@ -50,7 +50,7 @@ _STRIKES = 2
 """Turns that something else had may have a cause outside; a worker that runs early does so again."""
 _LOOK_AGAIN_S = 8e-3
 """More than three turns of another process on an H200 (2.4 ms each)."""
-_ADVICE_CHARS = 1500
+_ADVICE_CHARS = 3000
 _KEPT_BYTES = 1 << 30
 """Buffers up to this size stay for the next evaluation."""
 _ALLOCATOR = "PYTORCH_CUDA_ALLOC_CONF"
@@ -78,6 +78,7 @@ class CudaDevice:
     interleaves = False
     reuses_memory = True
     errors_stick = True
+    names_kernels = True
     sampling = Slope()
     budgets = GPU_BUDGETS
     buffer_multiple = cuda_driver.IPC_BLOCK_BYTES
@@ -315,7 +316,7 @@ class CudaDevice:
             return f"{late} of {total} output bytes looked at changed after the run had ended"
         return ""
 
-    def advice(self, worker: Worker, run: Run, timeout_s: float) -> Advice | None:
+    def advice(self, worker: Worker, arena: Arena, run: Run, timeout_s: float) -> Advice | None:
         worker.forget_claims(2)
         if not worker.wait(self._command(worker, Command.PROFILE, run), timeout_s).ok:
             return None

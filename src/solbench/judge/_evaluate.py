@@ -183,17 +183,28 @@ class EvaluationRun:
     def _one_pass(self, cases: Sequence[Case], last: bool) -> None:
         """Measure every open workload on one worker, replaced only after a death."""
         assert self._candidate is not None
+        advised = self._is_advised(last)
         for position, case in enumerate(cases):
             if case.trace is not None:
                 continue
             wanted = [each.layout for each in cases[position:] if each.trace is None]
             self._measure(case, wanted)
             self.rest(case)
-            if last or case.failure is not None:
+            if case.failure is not None or (last and not advised):
                 self._emit(case)
-        if not last:
+        if advised:
             self._take_advice(cases)
+        for case in cases:
+            if last and case.trace is None:
+                self._emit(case)
         self._candidate.stop()
+
+    def _is_advised(self, last: bool) -> bool:
+        """Whether the worker of this pass is asked what its calls are made of, once nothing else is left to do
+        with it; not the last one if there are several."""
+        if last:
+            return self._request.profile and self._request.budget.workers == 1
+        return self._request.profile or self._judge.device.names_kernels
 
     def _take_advice(self, cases: Sequence[Case]) -> None:
         """From a worker that is not needed any more."""

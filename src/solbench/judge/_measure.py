@@ -192,7 +192,8 @@ class Bench:
         if worker is None or into.failure is not None or not into.candidate:
             return
         run, timeout_s = Run(self.layout, 0, 1), self.candidate.limits.meet_s
-        into.advice = advice = self.device.advice(worker, run, timeout_s)
+        arena = self.candidate.arenas[self.layout]
+        into.advice = advice = self.device.advice(worker, arena, run, timeout_s)
         latency_ms = median_interval(into.candidate.counted).median
         if advice is not None and advice.busy_ms > latency_ms * _CLAIM_FACTOR + _CLAIM_MS:
             into.flags["claims_disagree"] = (

@@ -277,6 +277,7 @@ def evaluate(
     require_admission: bool = False,
     hot: bool = False,
     limits: Limits | None = None,
+    profile: bool = False,
     on_trace: Callable[[Trace], None] | None = None,
     judge: Judge | None = None,
 ) -> EvaluationResult:
@@ -287,7 +288,8 @@ def evaluate(
     samples. ``require_jail``: raise ``JailError`` where a layer of the jail is missing, in place of
     a flag. ``require_admission``: refuse public problems too whose gate lets answers pass that take no
     work; without it that is a flag. ``hot``: leave caches as they are; such times are never verified.
-    ``limits``: of each worker. ``on_trace`` is called with every
+    ``limits``: of each worker. ``profile``: one more call of each workload under the worker's own profiler,
+    whose words are in the trace's ``advice``. ``on_trace`` is called with every
     trace as it comes. ``judge``: a warm one; its device then counts, and whether it is hot.
 
     Whatever the submission does is a verdict and never an exception; so is whatever the problem's own
@@ -300,6 +302,7 @@ def evaluate(
         require_jail=require_jail,
         require_admission=require_admission,
         limits=limits,
+        profile=profile,
     )
     with contextlib.nullcontext(judge) if judge is not None else Judge(device, hot=hot) as used:
         return used.evaluate(problem, solution, workloads=workloads, on_trace=on_trace, **options)

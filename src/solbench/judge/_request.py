@@ -34,6 +34,8 @@ class Request:
     tell: Callable[[Verdict], None]
     faults: Mapping[str, Fault]
     replays: Mapping[str, Replayed] = field(default_factory=dict)
+    profile: bool = False
+    """One more call of each workload under the worker's own profiler."""
 
 
 @dataclass(slots=True)

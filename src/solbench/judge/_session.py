@@ -127,6 +127,7 @@ class LocalJudge:
             require_jail=options.get("require_jail", False),
             require_admission=options.get("require_admission", False),
             limits=options.get("limits"),
+            profile=options.get("profile", False),
             tell=tell,
         )
 

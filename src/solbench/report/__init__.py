@@ -8,7 +8,8 @@ from solbench.report._cache import cache_plot, cache_tables
 from solbench.report._compare import compare_table
 from solbench.report._explain import explain_report, plain_count_table
 from solbench.report._explain_page import explain_page
-from solbench.report._feedback import Feedback, feedback, feedback_report
+from solbench.report._feedback import Feedback, feedback
+from solbench.report._feedback_text import feedback_report
 from solbench.report._guard import guard_report, rules_table
 from solbench.report._hardware import calibration_report, hardware_report, hardware_table
 from solbench.report._ops import coverage_report, rules_report

@@ -4,38 +4,49 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-
-from rich.console import Group, RenderableType
-from rich.table import Table
-from rich.text import Text
+from typing import Any
 
 from solbench.errors import UnknownHardware, UnsupportedPrecision
 from solbench.hardware import load_hardware
-from solbench.judge.guard import kernel_authorship, read_kernel_table
-from solbench.report import _format as fmt
+from solbench.judge.guard import (
+    KernelTable,
+    Launch,
+    OperationTable,
+    read_kernel_table,
+    read_operation_table,
+)
+from solbench.judge.nsight import NsightKernel
+from solbench.report._hints import hints_of
 from solbench.report._tables import failure_sentence
 from solbench.spec import SolBenchRecord, Trace
 
-_NEAR = 1.15
-"""Times T_attainable: closer is within what other kernels of this kind reach."""
-_FAR = 10.0
-"""Times T_attainable: what binds at the limit does not bind there."""
-_GAPS_MATTER = 0.15
-"""Share of a call in which no kernel runs, from which on it is worth a hint."""
-_LIBRARY_MATTERS = 0.5
-_MANY_KERNELS = 4
 _LOG_CHARS = 400
 
 
 @dataclass(frozen=True, slots=True)
 class KernelShare:
-    """One kernel of a call, by the worker's own profiler: advice."""
+    """One kernel of a call, launched in one way, by the worker's own profiler: advice."""
 
     name: str
     total_ms: float
     launches: int
     share: float
     """Of the time in kernels."""
+    launch: Launch
+
+
+@dataclass(frozen=True, slots=True)
+class OperationShare:
+    """One of PyTorch's operations in a call on a CPU, by the worker's own profiler: advice."""
+
+    name: str
+    own_ms: float
+    """What it calls left out."""
+    calls: int
+    share: float
+    """Of the call, which the profiler slows down."""
+    taken_bytes: int
+    """Memory taken less memory given back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +64,8 @@ class Feedback:
     times_sol: float | None
     times_attainable: float | None
     binding: str | None
+    demanded_bytes: float | None
+    """That any implementation must read from or write to memory."""
     dram_bytes_per_s: float | None
     """Bytes that the problem demands over the measured time: what is moved beyond them does not count."""
     dram_share: float | None
@@ -62,8 +75,17 @@ class Feedback:
     """Share of the call that the matrix units would take at their peak."""
     kernels: tuple[KernelShare, ...]
     busy_ms: float | None
-    """In which any kernel ran, caches as the call found them."""
+    """In which any kernel ran."""
     largest_gap_ms: float | None
+    gaps_ms: float | None
+    """Between the first kernel's start and the last one's end, in which none ran."""
+    operations: tuple[OperationShare, ...]
+    outside_share: float | None
+    """Of a call on a CPU: in Python, and in code that is not PyTorch's."""
+    nsight: tuple[NsightKernel, ...]
+    """What Nsight Compute said, launch by launch, where it was asked."""
+    nsight_dram_bytes: float | None
+    """Read and written by all of them."""
     findings: tuple[str, ...]
     """Of the guard, notes left out."""
     hints: tuple[str, ...]
@@ -75,12 +97,10 @@ def feedback(trace: Trace) -> Feedback:
     record = trace.solbench
     latency_ms = record.timing.median_ms if record and record.timing else None
     rates = _rates(record, latency_ms)
-    table = read_kernel_table(str((record.advice or {}).get("log", ""))) if record else None
-    total_ms = sum(each.total_ms for each in table.kernels) if table else 0.0
-    kernels = tuple(
-        KernelShare(each.name, each.total_ms, each.launches, each.total_ms / total_ms)
-        for each in (table.kernels if table and total_ms else ())
-    )
+    advice = (record.advice if record else None) or {}
+    log = str(advice.get("log", ""))
+    nsight = _nsight(advice)
+    table, operations = read_kernel_table(log), read_operation_table(log)
     made = Feedback(
         workload=trace.workload.uuid,
         axes=dict(trace.workload.axes),
@@ -92,21 +112,66 @@ def feedback(trace: Trace) -> Feedback:
         times_sol=_over(latency_ms, record.t_sol_ms if record else None),
         times_attainable=_over(latency_ms, record.t_attainable_ms if record else None),
         binding=record.binding if record else None,
+        demanded_bytes=_demanded_bytes(record),
         dram_bytes_per_s=rates[0],
         dram_share=rates[1],
         matrix_flops_per_s=rates[2],
         matrix_share=rates[3],
-        kernels=kernels,
-        busy_ms=(record.advice or {}).get("busy_ms") if record else None,
-        largest_gap_ms=table.largest_gap_ms if table else None,
+        kernels=_kernels(table),
+        busy_ms=advice.get("busy_ms") if table.kernels else None,
+        largest_gap_ms=table.largest_gap_ms,
+        gaps_ms=table.gaps_ms,
+        operations=_operations(operations),
+        outside_share=_over(operations.outside_ms, operations.call_ms),
+        nsight=nsight,
+        nsight_dram_bytes=_moved_bytes(nsight),
         findings=_findings(record),
         hints=(),
     )
-    return _with_hints(made)
+    return replace(made, hints=hints_of(made))
 
 
-def _over(latency_ms: float | None, limit_ms: float | None) -> float | None:
-    return latency_ms / limit_ms if latency_ms and limit_ms else None
+def _kernels(table: KernelTable) -> tuple[KernelShare, ...]:
+    total_ms = sum(each.total_ms for each in table.kernels)
+    return tuple(
+        KernelShare(each.name, each.total_ms, each.launches, each.total_ms / total_ms, each.launch)
+        for each in (table.kernels if total_ms else ())
+    )
+
+
+def _operations(table: OperationTable) -> tuple[OperationShare, ...]:
+    return tuple(
+        OperationShare(
+            each.name, each.own_ms, each.calls, each.own_ms / table.call_ms, each.taken_bytes
+        )
+        for each in (table.operations if table.call_ms else ())
+        if table.call_ms
+    )
+
+
+def _nsight(advice: dict[str, Any]) -> tuple[NsightKernel, ...]:
+    """As ``solbench profile`` keeps it in a trace."""
+    return tuple(
+        NsightKernel(**{**each, "grid": tuple(each["grid"]), "block": tuple(each["block"])})
+        for each in advice.get("nsight", ())
+    )
+
+
+def _moved_bytes(kernels: Sequence[NsightKernel]) -> float | None:
+    parts = [part for each in kernels for part in (each.dram_read_bytes, each.dram_write_bytes)]
+    known = [part for part in parts if part is not None]
+    return sum(known) if known and len(known) == len(parts) else None
+
+
+def _demanded_bytes(record: SolBenchRecord | None) -> float | None:
+    bound = record.bound if record else None
+    if not bound or not bound.get("complete"):
+        return None
+    return float(bound["dram_read_bytes"] + bound["dram_write_bytes"])
+
+
+def _over(part: float | None, whole: float | None) -> float | None:
+    return part / whole if part is not None and whole else None
 
 
 def _wrong(trace: Trace) -> str:
@@ -136,7 +201,7 @@ def _rates(record: SolBenchRecord | None, latency_ms: float | None) -> _Rates:
     if not bound or not bound.get("complete") or not latency_ms:
         return None, None, None, None
     seconds = latency_ms / 1e3
-    moved = (bound["dram_read_bytes"] + bound["dram_write_bytes"]) / seconds
+    moved = (_demanded_bytes(record) or 0.0) / seconds
     flops: dict[str, float] = bound["matrix_flops"]
     computed = sum(flops.values()) / seconds if flops else None
     if bound["hardware"] == "cpu":  # its peaks are not kept in a file
@@ -151,109 +216,3 @@ def _rates(record: SolBenchRecord | None, latency_ms: float | None) -> _Rates:
         return moved, None, computed, None
     share = at_peak_s / seconds if flops else None
     return moved, moved / hardware.dram_bytes_per_s, computed, share
-
-
-def _with_hints(made: Feedback) -> Feedback:
-    return replace(made, hints=tuple(_hints(made)))
-
-
-def _hints(made: Feedback) -> list[str]:
-    if made.status != "PASSED":
-        return ["Right first: nothing is timed before the outputs match."]
-    hints = []
-    if made.latency_ms and made.busy_ms is not None and len(made.kernels) > 1:
-        idle = 1.0 - made.busy_ms / made.latency_ms
-        if idle > _GAPS_MATTER:
-            hints.append(
-                f"No kernel runs for {idle:.0%} of the call: fuse kernels, or capture a graph."
-            )
-    launches = sum(each.launches for each in made.kernels)
-    if launches >= _MANY_KERNELS:
-        hints.append(
-            f"{launches} kernels a call: what one writes and the next reads goes through memory."
-        )
-    own = kernel_authorship((each.name, each.total_ms) for each in made.kernels)
-    if own.library_share > _LIBRARY_MATTERS:
-        first = own.library_kernels[0]
-        hints.append(
-            f"{own.library_share:.0%} of kernel time is in library kernels, first {first}."
-        )
-    if made.times_attainable is not None and made.times_attainable <= _NEAR:
-        hints.append(
-            "Near what is attainable: only another algorithm or precision would gain more."
-        )
-    elif made.times_attainable is not None and made.times_attainable > _FAR:
-        hints.append(
-            "Far from any limit: look at overhead, launches and parallelism before bandwidth or FLOPs."
-        )
-    elif made.binding == "dram" and made.times_sol:
-        hints.append(
-            "Memory binds: read each input once, write each output once, with wide coalesced accesses."
-        )
-    elif made.binding == "matrix" and made.times_sol:
-        hints.append(
-            "Matrix units bind: keep them fed; look at tiles, pipelining and operand formats."
-        )
-    return hints
-
-
-def feedback_report(traces: Sequence[Trace]) -> RenderableType:
-    """A block a workload."""
-    parts: list[RenderableType] = []
-    for trace in traces:
-        parts += [*_block(feedback(trace)), Text("")]
-    return Group(*parts[:-1])
-
-
-def _block(made: Feedback) -> list[RenderableType]:
-    head = Text.assemble((fmt.short_uuid(made.workload), "bold"), f" {fmt.axes(made.axes)}  ")
-    head.append(made.status, style="green" if made.status == "PASSED" else "bold red")
-    parts: list[RenderableType] = [head]
-    if made.wrong:
-        parts.append(Text(f"  {made.wrong}"))
-    if made.latency_ms is not None:
-        parts.append(Text(f"  {_distances(made)}"))
-        parts += [Text(f"  {line}") for line in _achieved(made)]
-    if made.kernels:
-        parts.append(_kernels(made))
-    parts += [Text(f"  {line}", style="yellow") for line in made.findings]
-    parts += [Text(f"  → {line}", style="cyan") for line in made.hints]
-    return parts
-
-
-def _distances(made: Feedback) -> str:
-    words = [fmt.duration(made.latency_ms)]
-    if made.times_sol is not None:
-        words.append(f"{fmt.ratio(made.times_sol)} T_SOL ({fmt.duration(made.t_sol_ms)})")
-    if made.times_attainable is not None:
-        attainable = fmt.duration(made.t_attainable_ms)
-        words.append(f"{fmt.ratio(made.times_attainable)} T_attainable ({attainable})")
-    if made.binding:
-        words.append(f"bound by {made.binding}")
-    return ", ".join(words)
-
-
-def _achieved(made: Feedback) -> list[str]:
-    lines = []
-    if made.dram_bytes_per_s is not None:
-        share = f", {made.dram_share:.0%} of peak" if made.dram_share is not None else ""
-        lines.append(f"demanded bytes at {made.dram_bytes_per_s / 1e9:.4g} GB/s{share}")
-    if made.matrix_flops_per_s is not None:
-        share = f", {made.matrix_share:.0%} of peak" if made.matrix_share is not None else ""
-        lines.append(f"products at {made.matrix_flops_per_s / 1e9:.4g} GFLOP/s{share}")
-    return lines
-
-
-def _kernels(made: Feedback) -> Table:
-    gap = (
-        "" if made.largest_gap_ms is None else f"; largest gap {fmt.duration(made.largest_gap_ms)}"
-    )
-    table = Table(box=None, pad_edge=False, title=f"kernels{gap}", title_justify="left")
-    for heading in ("share", "time", "×"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("kernel", overflow="fold")
-    for each in made.kernels:
-        table.add_row(
-            f"{each.share:.0%}", fmt.duration(each.total_ms), str(each.launches), Text(each.name)
-        )
-    return table

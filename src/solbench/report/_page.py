@@ -9,6 +9,7 @@ from typing import Any
 
 from solbench.errors import InputError, MissingExtra
 from solbench.report import _format as fmt
+from solbench.report._feedback_text import profile_text
 from solbench.report._summary import Summary, by_solution, distance, summarise
 from solbench.report._tables import (
     failure_sentence,
@@ -50,6 +51,8 @@ class Row:
     marks: tuple[Mark, ...]
     failure: str
     log: str
+    profile: str
+    """What ``solbench profile`` saw, as text; empty where it did not look."""
     facts: tuple[tuple[str, str], ...]
     """Name and value: the terms of the bound, the timing's detail, the digests."""
 
@@ -181,6 +184,7 @@ def _row(trace: Trace, scale: _Scale) -> Row:
         ),
         failure=failure_sentence(failure) if failure else "",
         log="" if passed else "\n".join(log_lines(trace)),
+        profile=profile_text(trace),
         facts=tuple(_facts(trace)),
     )
 

@@ -8,11 +8,8 @@ from __future__ import annotations
 
 from solbench.judge.guard._authorship import (
     Authorship,
-    KernelTable,
-    KernelTime,
     kernel_authorship,
     library_flags,
-    read_kernel_table,
 )
 from solbench.judge.guard._binary import review_artifact, review_binary
 from solbench.judge.guard._finding import Finding, Severity
@@ -26,13 +23,25 @@ from solbench.judge.guard._reviewer import (
     SecondOpinion,
     second_opinion,
 )
+from solbench.judge.guard._tables import (
+    KernelTable,
+    KernelTime,
+    Launch,
+    OperationTable,
+    OperationTime,
+    read_kernel_table,
+    read_operation_table,
+)
 
 __all__ = [
     "Authorship",
     "Finding",
     "KernelTable",
     "KernelTime",
+    "Launch",
     "ModelReviewer",
+    "OperationTable",
+    "OperationTime",
     "Opinion",
     "Reviewer",
     "Rule",
@@ -44,6 +53,7 @@ __all__ = [
     "library_flags",
     "neutral_source",
     "read_kernel_table",
+    "read_operation_table",
     "review",
     "review_artifact",
     "review_binary",

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from solbench.judge.guard._tables import read_kernel_table
 from solbench.spec import Definition, Flag
 
 _LIBRARY = re.compile(
@@ -15,10 +16,6 @@ _LIBRARY = re.compile(
 )
 """How the kernels of PyTorch, cuBLAS, cuDNN and their relatives are named. Names can be chosen freely, so what
 looks like a library's may be one's own, and the reverse: advice, like all that a profiler in a worker says."""
-_ROW = re.compile(
-    r"^\s*(?P<share>[\d.]+)%\s+(?P<us>[\d.]+) us\s+(?P<count>\d+) x  (?P<name>.*)$", re.MULTILINE
-)
-_GAP = re.compile(r"kernels of one call, largest gap (?P<us>-?[\d.]+) us:")
 _LEAST_SHARE = 0.02
 """Of kernel time in library kernels, for a flag: a fill or a cast now and then is no library's work."""
 _COPIES = re.compile(r"^(?:\[?CUDA )?mem(?:cpy|set)", re.IGNORECASE)
@@ -55,36 +52,6 @@ def kernel_authorship(kernels: Iterable[tuple[str, float]]) -> Authorship:
             own += milliseconds
     ordered = tuple(sorted(by_name, key=lambda name: -by_name[name]))
     return Authorship(own, library, copies, ordered)
-
-
-@dataclass(frozen=True, slots=True)
-class KernelTime:
-    """One kernel of one call, by the worker's own profiler."""
-
-    name: str
-    total_ms: float
-    """Of all its launches."""
-    launches: int
-
-
-@dataclass(frozen=True, slots=True)
-class KernelTable:
-    """What the profiler's table in a worker's log says. Advice: the submission may have written it."""
-
-    kernels: tuple[KernelTime, ...]
-    largest_gap_ms: float | None
-
-
-def read_kernel_table(log: str) -> KernelTable:
-    """The last table in a log; no kernels if there is none."""
-    heads = list(_GAP.finditer(log))
-    if not heads:
-        return KernelTable((), None)
-    rows = tuple(
-        KernelTime(row["name"].strip(), float(row["us"]) / 1e3, int(row["count"]))
-        for row in _ROW.finditer(log, heads[-1].end())
-    )
-    return KernelTable(rows, float(heads[-1]["us"]) / 1e3)
 
 
 def library_flags(definition: Definition, log: str) -> tuple[Flag, ...]:
