@@ -132,7 +132,7 @@ def test_a_folder_of_problems_is_told_from_a_problem(
 ) -> None:
     result = run("explain", tmp_path)
     assert result.exit_code == 2
-    assert "Name one of the problem folders in it: double." in result.stderr.replace("\n", " ")
+    assert "Name one of the problem folders in it: double." in " ".join(result.stderr.split())
 
 
 def test_a_missing_package_is_no_bug_of_ours(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -103,6 +103,5 @@ def test_what_cannot_be_compared_is_refused(run: Any, product: Path, tmp_path: P
     assert "h200" in result.stderr
     empty = tmp_path / "empty.json"
     empty.write_text("{}")
-    assert (
-        "holds no bound" in run("explain", product, "--hardware", "h200", "--compare", empty).stderr
-    )
+    result = run("explain", product, "--hardware", "h200", "--compare", empty)
+    assert "holds no bound" in " ".join(result.stderr.split())

@@ -4,15 +4,28 @@ from __future__ import annotations
 
 import errno
 import traceback
-from typing import Annotated, Any, cast
+from contextlib import nullcontext
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 from rich.text import Text
 from typer.core import TyperGroup
 
 from solbench import __version__
-from solbench.cli._console import ExitCode, err, out
-from solbench.errors import DeviceError, InputError, JailError, MissingExtra, SolBenchError
+from solbench.cli._console import ExitCode, emit, err, out, records_only
+from solbench.errors import (
+    DeviceError,
+    InputError,
+    JailError,
+    MissingExtra,
+    SolBenchError,
+    SpecError,
+    SpecErrors,
+)
+
+if TYPE_CHECKING:
+    from solbench.cli._lines import ErrorLine
 
 _ENVIRONMENT_ERRORS = (MissingExtra, JailError, DeviceError)
 _DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
@@ -32,53 +45,122 @@ def exit_code(error: SolBenchError) -> ExitCode:
     return ExitCode.USAGE if isinstance(error, InputError) else ExitCode.NO
 
 
+@dataclass(frozen=True, slots=True)
+class _Failure:
+    """Why a command did not do its work."""
+
+    code: ExitCode
+    what: str
+    kind: str = "error"
+    """The message's first word."""
+    file: str | None = None
+    line: int | None = None
+    key: str | None = None
+    remedy: str | None = None
+    others: tuple[SpecError, ...] = ()
+    text: str = ""
+    """The whole as a person reads it; put together from the parts if it is empty."""
+
+    def message(self) -> str:
+        head = f"{self.file}: {self.what}" if self.file else self.what
+        return self.text or (f"{head}. {self.remedy}" if self.remedy else head)
+
+    def record(self) -> ErrorLine:
+        from solbench.cli._lines import ErrorLine, OtherError
+
+        return ErrorLine(
+            error=self.what,
+            exit_code=int(self.code),
+            file=self.file,
+            line=self.line,
+            key=self.key,
+            remedy=self.remedy,
+            others=tuple(
+                OtherError(error=e.what, file=e.file, line=e.line, key=e.key, remedy=e.remedy)
+                for e in self.others
+            ),
+        )
+
+
 class _Commands(TyperGroup):
     """Runs a command behind the error boundary."""
 
     def invoke(self, ctx: Any) -> Any:
         debug = bool(ctx.params.get("debug"))
+        json_lines = "--json" in ctx.args
         try:
-            return super().invoke(ctx)
-        except SolBenchError as error:
-            _show("error", str(error), error, debug)
-            raise typer.Exit(exit_code(error)) from None
-        except KeyboardInterrupt:
-            _show("interrupted", "stopped by the user", None, False)
-            raise typer.Exit(ExitCode.INTERRUPTED) from None
+            with records_only() if json_lines else nullcontext():
+                return super().invoke(ctx)
+        except _USAGE_ERROR as error:
+            if json_lines:
+                emit(_usage(error).record())
+            raise
         except (*_HANDLED_BY_TYPER, BrokenPipeError):
             raise
-        except OSError as error:
-            if error.errno in _DISK_ERRORS:
-                _show("error", f"cannot write: {error.strerror}", error, debug)
-                raise typer.Exit(ExitCode.ENVIRONMENT) from None
-            if error.filename is None:
-                raise _internal(error, debug) from None
-            _show("error", f"{error.filename}: {error.strerror}", error, debug)
-            raise typer.Exit(ExitCode.USAGE) from None
-        except ModuleNotFoundError as error:
-            if (error.name or "solbench").startswith("solbench"):
-                raise _internal(error, debug) from None
-            remedy = "Install it: 'solbench doctor' says how."
-            _show("error", f"the package '{error.name}' is not installed. {remedy}", error, debug)
-            raise typer.Exit(ExitCode.ENVIRONMENT) from None
-        except Exception as error:  # noqa: BLE001 - process boundary: a bug becomes a message
-            raise _internal(error, debug) from None
+        except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - process boundary
+            failure = _failure(error)
+            _show(failure, error, debug)
+            if json_lines:
+                emit(failure.record())
+            raise typer.Exit(failure.code) from None
 
 
-def _internal(error: Exception, debug: bool) -> typer.Exit:
+def _usage(error: Exception) -> _Failure:
+    """What typer itself refuses; it shows the message."""
+    named = getattr(getattr(error, "param", None), "opts", None)
+    what = str(getattr(error, "message", "") or error)
+    return _Failure(ExitCode.USAGE, what, key=max(named, key=len) if named else None)
+
+
+def _failure(error: BaseException) -> _Failure:
+    if isinstance(error, KeyboardInterrupt):
+        return _Failure(ExitCode.INTERRUPTED, "stopped by the user", "interrupted")
+    if isinstance(error, SolBenchError):
+        return _ours(error)
+    if isinstance(error, OSError) and error.errno in _DISK_ERRORS:
+        return _Failure(ExitCode.ENVIRONMENT, f"cannot write: {error.strerror}")
+    if isinstance(error, OSError) and error.filename is not None:
+        return _Failure(ExitCode.USAGE, str(error.strerror), file=str(error.filename))
+    if isinstance(error, ModuleNotFoundError) and not _is_our_module(error):
+        what = f"the package '{error.name}' is not installed"
+        remedy = "Install it: 'solbench doctor' says how."
+        return _Failure(ExitCode.ENVIRONMENT, what, remedy=remedy)
+    what = f"{type(error).__name__}: {error}"
     hint = "This is a bug in SolBench; run again with 'solbench --debug ...' for details."
-    _show("internal error", f"{type(error).__name__}: {error}. {hint}", error, debug)
-    return typer.Exit(ExitCode.INTERNAL)
+    return _Failure(ExitCode.INTERNAL, what, "internal error", remedy=hint)
 
 
-def _show(kind: str, message: str, error: BaseException | None, debug: bool) -> None:
-    if debug and error is not None:
+def _is_our_module(error: ModuleNotFoundError) -> bool:
+    return (error.name or "solbench").startswith("solbench")
+
+
+def _ours(error: SolBenchError) -> _Failure:
+    """With the parts that the error has; of several in one pass, the first and the others."""
+    several = error.errors if isinstance(error, SpecErrors) else ()
+    first = several[0] if several else error
+    code = exit_code(error)
+    if not isinstance(first, InputError):
+        return _Failure(code, str(error), text=str(error))
+    return _Failure(
+        code,
+        first.what,
+        file=first.file,
+        line=first.line,
+        key=first.key,
+        remedy=first.remedy,
+        others=several[1:],
+        text=str(error),
+    )
+
+
+def _show(failure: _Failure, error: BaseException, debug: bool) -> None:
+    if debug and not isinstance(error, KeyboardInterrupt):
         err().print("".join(traceback.format_exception(error)), markup=False, end="")
-    lines = message.splitlines()
+    lines = failure.message().splitlines()
     if len(lines) > _MOST_LINES and not debug:
         more = f"… and {len(lines) - _MOST_LINES} more; 'solbench check PATH' lists them all"
         lines = [*lines[:_MOST_LINES], more]
-    err().print(Text.assemble((f"{kind}: ", "bold red"), "\n".join(lines)))
+    err().print(Text.assemble((f"{failure.kind}: ", "bold red"), "\n".join(lines)))
 
 
 app = typer.Typer(

@@ -8,9 +8,14 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import IntEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+    from solbench.cli._lines import Line
 
 
 class ExitCode(IntEnum):
@@ -43,9 +48,26 @@ def json_line(record: dict[str, Any]) -> str:
     return json.dumps(record, allow_nan=False, ensure_ascii=False)
 
 
-def emit(record: dict[str, Any]) -> None:
-    """Write one JSON line on stdout."""
-    sys.stdout.write(json_line(record) + "\n")
+def plain(record: Line | DataclassInstance) -> dict[str, Any]:
+    """A record as JSON has it: paths as text, tuples as lists."""
+    from pydantic import TypeAdapter
+
+    from solbench.cli._lines import Line
+
+    if isinstance(record, Line):
+        return record.model_dump(mode="json", by_alias=True, exclude_unset=record.sparse)
+    found: dict[str, Any] = TypeAdapter(type(record)).dump_python(record, mode="json")
+    return found
+
+
+def emit(record: Line | DataclassInstance) -> None:
+    """Write one record as a line of JSON on stdout. What its type is, ``solbench schema`` prints."""
+    emit_text(json_line(plain(record)))
+
+
+def emit_text(line: str) -> None:
+    """Write a line that is a record already."""
+    sys.stdout.write(line + "\n")
     sys.stdout.flush()
 
 

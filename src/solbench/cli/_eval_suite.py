@@ -76,7 +76,7 @@ def evaluate_suite(
     json_lines: bool,
 ) -> None:
     """Judge all problems that the request names; exit code 1 unless every workload passed."""
-    from solbench.cli._suite_outcomes import outcome_record, outcome_report
+    from solbench.cli._suite_outcomes import outcome_line, outcome_report
 
     tasks = tuple(_tasks(request))
     earlier = read_finished(out) if resume and out else ()
@@ -90,7 +90,7 @@ def evaluate_suite(
             outcomes.append(_judged(task, done, judge, keep))
             bar.advance(task.name)
     if json_lines:
-        _console.emit(outcome_record(outcomes))
+        _console.emit(outcome_line(outcomes))
     else:
         _console.out().print(outcome_report(outcomes))
     if not all(outcome.passed for outcome in outcomes):

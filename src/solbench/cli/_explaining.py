@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -105,15 +104,7 @@ def other_record(
 
 
 def explained_record(bound: Bound) -> dict[str, Any]:
-    """The record of ``solbench bound`` with the reasons beside it."""
-    from solbench.bound import bound_record, confidence
+    """The record that ``solbench explain --json`` prints."""
+    from solbench.cli._lines_bound import ExplainLine
 
-    demand = bound.demand
-    return {
-        **bound_record(bound),
-        "confidence": asdict(confidence(bound)),
-        "terms": [asdict(term) for term in bound.terms],
-        "nodes": [asdict(node) for node in demand.nodes] if demand else [],
-        "traffic": [asdict(each) for each in demand.traffic] if demand else [],
-        "removed": [asdict(each) for each in demand.removed] if demand else [],
-    }
+    return _console.plain(ExplainLine.explained(bound))

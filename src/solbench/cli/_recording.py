@@ -7,8 +7,6 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import typer
-
 from solbench.cli import _console
 from solbench.cli._records import open_records
 
@@ -25,8 +23,6 @@ def recording(out: Path | None, json_lines: bool) -> Iterator[Keep]:
     from solbench.spec import trace_line
 
     with ExitStack() as stack:
-        if json_lines:
-            stack.enter_context(_console.records_only())
         sink = stack.enter_context(open_records(out)) if out else None
 
         def keep(trace: Trace) -> None:
@@ -35,7 +31,7 @@ def recording(out: Path | None, json_lines: bool) -> Iterator[Keep]:
                 sink.write(line + "\n")
                 sink.flush()
             if json_lines:
-                typer.echo(line)
+                _console.emit_text(line)
 
         yield keep
 

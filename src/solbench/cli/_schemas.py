@@ -1,178 +1,74 @@
-"""JSON Schema of what commands print with ``--json``, one record a line."""
+"""Which command prints which records with ``--json``, and their JSON Schema."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from functools import reduce
+from importlib import import_module
+from operator import or_
+from typing import Any, cast
 
-from pydantic import BaseModel, ConfigDict, TypeAdapter
+from pydantic import TypeAdapter
 
+from solbench.cli._lines import FORM, ErrorLine
 from solbench.errors import InputError
 
 Schema = dict[str, Any]
 _DIALECT = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
 
-
-class _Line(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
-
-class BoundLine(_Line):
-    """What ``solbench bound --json`` prints; docs/formats.md explains the keys."""
-
-    problem: str
-    workload: str
-    hardware: str
-    clock_mhz: float
-    t_sol_ms: float | None
-    t_attainable_ms: float | None
-    t_floor_ms: float | None
-    binding: str | None
-    matrix_flops: dict[str, float]
-    dram_read_bytes: float
-    dram_write_bytes: float
-    complete: bool
-    unknown_ops: list[str]
-    capture: str | None
-    verified: bool
-    verified_nodes: int
-    total_nodes: int
-    unverified: list[str]
-    precision: str
-    assumptions: list[str]
-    seconds: float
-    error: str | None
-    admission: dict[str, Any] | None
-
-
-class NewLine(_Line):
-    """What ``solbench new --json`` prints."""
-
-    solution: str
-    folder: str
-    sources: list[str]
-
-
-class PackLine(_Line):
-    """What ``solbench pack --json`` prints."""
-
-    solution: str
-    file: str
-
-
-class UnpackLine(_Line):
-    """What ``solbench unpack --json`` prints."""
-
-    solution: str
-    folder: str
-
-
-class ServeLine(_Line):
-    """What ``solbench serve --json`` prints when it listens."""
-
-    url: str
-    devices: list[str]
-
-
-class RuleLine(_Line):
-    """What ``solbench guard --rules --json`` prints."""
-
-    rule: str
-    severity: str
-    about: str
-
-
-def _model(model: type[BaseModel]) -> Schema:
-    return model.model_json_schema(mode="serialization")
-
-
-def _dataclass(kind: type) -> Schema:
-    """Of what ``asdict`` makes of one: all its fields, and no others."""
-    schema = TypeAdapter(kind).json_schema(mode="serialization")
-    return {**schema, "required": list(schema["properties"]), "additionalProperties": False}
-
-
-def _guard() -> Schema:
-    from solbench.judge.guard import Finding
-    from solbench.judge.guard._reviewer import Opinion
-
-    finding, opinion = _dataclass(Finding), _model(Opinion)
-    definitions = opinion.pop("$defs")
-    opinion["properties"] |= {"agrees": {"type": "boolean"}, "comparison": {"type": "string"}}
-    properties = {
-        "solution": {"type": "string"},
-        "suspicious": {"type": "boolean"},
-        "findings": {"type": "array", "items": finding},
-        "reviewer": {"anyOf": [opinion, {"type": "null"}]},
-    }
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": list(properties),
-        "additionalProperties": False,
-        "$defs": definitions,
-    }
-
-
-def _trace() -> Schema:
-    from solbench.spec import schema
-
-    return schema("trace")
-
-
-def _check() -> Schema:
-    from solbench.spec import Finding
-
-    return _dataclass(Finding)
-
-
-def _doctor() -> Schema:
-    from solbench.cli._probes import Check
-
-    return _dataclass(Check)
-
-
-def _hardware() -> Schema:
-    from solbench.hardware import Hardware
-
-    return _dataclass(Hardware)
-
-
-def _report() -> Schema:
-    from solbench.report import Summary
-
-    return _dataclass(Summary)
-
-
-def _profile() -> Schema:
-    from solbench.report import Feedback
-
-    return _dataclass(Feedback)
-
-
-_SCHEMAS: dict[str, Callable[[], Schema]] = {
-    "bound": lambda: _model(BoundLine),
-    "check": _check,
-    "doctor": _doctor,
-    "eval": _trace,
-    "guard": _guard,
-    "guard-rules": lambda: _model(RuleLine),
-    "hardware": _hardware,
-    "new": lambda: _model(NewLine),
-    "pack": lambda: _model(PackLine),
-    "profile": _profile,
-    "report": _report,
-    "serve": lambda: _model(ServeLine),
-    "unpack": lambda: _model(UnpackLine),
+_RECORDS: dict[str, tuple[str, ...]] = {
+    "admit": ("cli._lines_judge.AdmitLine",),
+    "attacks run": ("cli._lines_judge.AttackLine",),
+    "bound": ("cli._lines_bound.BoundLine",),
+    "calibrate": ("hardware.Calibration",),
+    "challenge": ("cli._lines_bound.ChallengeLine",),
+    "check": ("spec.Finding",),
+    "compare": ("cli._lines_judge.CompareLine",),
+    "doctor": ("cli._probes.Check",),
+    "eval": ("spec.Trace", "cli._lines_judge.SuiteLine"),
+    "explain": ("cli._lines_bound.ExplainLine", "cli._lines_bound.ComparedBoundsLine"),
+    "guard": ("cli._lines_guard.GuardLine", "cli._lines_guard.RuleLine"),
+    "hardware list": ("hardware.Hardware", "cli._lines.CpuLine"),
+    "hardware show": ("hardware.Hardware",),
+    "ir bound": ("cli._lines_bound.BoundLine",),
+    "ir export": ("cli._lines_ir.GraphLine", "cli._lines_ir.GraphFileLine"),
+    "ir picture": ("cli._lines.PictureLine",),
+    "new": ("cli._lines.NewLine",),
+    "ops coverage": ("cli._lines_bound.CoverageLine", "cli._lines_bound.UncapturedLine"),
+    "ops list": ("bound.RuleInfo",),
+    "ops suggest": ("bound.suggest.Suggestion",),
+    "pack": ("cli._lines.PackLine",),
+    "profile": ("report.Feedback",),
+    "replay": ("cli._lines_judge.ReplayLine",),
+    "report": ("report.Summary",),
+    "serve": ("cli._lines.ServeLine",),
+    "suite check": ("cli._lines_suite.ProblemCheckLine",),
+    "suite export": ("cli._lines.ExportLine",),
+    "suite list": ("cli._lines_suite.ProblemLine",),
+    "suite show": ("cli._lines_suite.ProblemLine",),
+    "unpack": ("cli._lines.UnpackLine",),
 }
+"""Command → the types of its lines. Named, not imported: most need torch, and few are asked for at a time."""
 
-COMMANDS = tuple(_SCHEMAS)
-"""Whose records have a schema."""
+COMMANDS = tuple(_RECORDS)
+"""Whose lines have a schema: all but ``schema`` itself, whose line is a JSON Schema."""
+ERROR = "error"
+"""Name of the schema of the line that any command ends with if it cannot do its work."""
 
 
 def command_schema(name: str) -> Schema:
-    """Of one record; ``InputError`` lists the names if it is unknown."""
-    make = _SCHEMAS.get(name)
-    if make is None:
-        raise InputError(f"there is no schema '{name}'", remedy=f"Commands: {', '.join(COMMANDS)}.")
-    return _DIALECT | make()
+    """Of any line that a command prints, an error's too; ``InputError`` lists the names if it is unknown."""
+    if name != ERROR and name not in _RECORDS:
+        known = f"Commands: {', '.join(COMMANDS)}."
+        raise InputError(f"there is no schema '{name}'", key="NAME", remedy=known)
+    kinds = (*map(_found, _RECORDS.get(name, ())), ErrorLine)
+    adapter: TypeAdapter[Any] = (
+        TypeAdapter(reduce(or_, cast(Any, kinds)), config=FORM)
+        if name != ERROR
+        else TypeAdapter(ErrorLine)
+    )
+    return _DIALECT | adapter.json_schema(mode="serialization")
+
+
+def _found(place: str) -> type:
+    module, name = place.rsplit(".", 1)
+    return cast(type, getattr(import_module(f"solbench.{module}"), name))

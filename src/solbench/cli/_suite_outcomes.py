@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import median
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rich.console import Group, RenderableType
 from rich.table import Table
@@ -13,6 +13,7 @@ from rich.text import Text
 
 if TYPE_CHECKING:
     from solbench.cli._eval_suite import Outcome
+    from solbench.cli._lines_judge import SuiteLine
     from solbench.spec import Trace
 
 
@@ -79,17 +80,12 @@ def _failures(outcome: Outcome) -> Iterator[str]:
             yield f"{outcome.name} ({sizes}): {trace.evaluation.status} {why}".rstrip()
 
 
-def outcome_record(outcomes: Sequence[Outcome]) -> dict[str, Any]:
+def outcome_line(outcomes: Sequence[Outcome]) -> SuiteLine:
     """The last JSON line: sums by tier, and seconds a problem."""
-    return {
-        "suite": {
-            "tiers": [
-                {name: getattr(line, name) for name in TierSum.__slots__}
-                for line in tier_sums(outcomes)
-            ],
-            "problems": {
-                outcome.name: {"passed": outcome.passed, "seconds": round(outcome.seconds, 3)}
-                for outcome in outcomes
-            },
-        }
+    from solbench.cli._lines_judge import ProblemOutcome, SuiteLine, SuiteRecord
+
+    problems = {
+        outcome.name: ProblemOutcome(passed=outcome.passed, seconds=round(outcome.seconds, 3))
+        for outcome in outcomes
     }
+    return SuiteLine(suite=SuiteRecord(tiers=tier_sums(outcomes), problems=problems))

@@ -1,10 +1,10 @@
-"""Tables and records of the bundled suite."""
+"""Tables of the bundled suite."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rich.console import Group, RenderableType
 from rich.syntax import Syntax
@@ -18,7 +18,6 @@ from solbench.suite import (
     Model,
     ProblemSource,
     load,
-    precision,
 )
 
 if TYPE_CHECKING:
@@ -29,24 +28,6 @@ _MARKS = {
     "failed": ("failed", "bold red"),
     "not_verified": ("open", "yellow"),
 }
-
-
-def problem_record(source: ProblemSource) -> dict[str, Any]:
-    """One problem as a JSON line."""
-    problem = source.problem
-    return {
-        "name": problem.name,
-        "tier": problem.tier,
-        "family": problem.family,
-        "direction": problem.direction,
-        "precision": precision(problem),
-        "models": [
-            {"id": model.id, "source": model.source, "domain": model.domain, "read": model.read}
-            for model in problem.models
-        ],
-        "workloads": len(problem.workloads.values),
-        "smoke_workloads": len(problem.smoke.values),
-    }
 
 
 def problem_table(sources: Sequence[ProblemSource], by: str) -> Table:
@@ -131,20 +112,6 @@ def problem_report(source: ProblemSource) -> RenderableType:
         sizes.add_row(*map(str, row))
     reference = Syntax(load(source.name).definition.reference, "python", word_wrap=True)
     return Group(head, tensors, sizes, reference)
-
-
-def check_record(check: ProblemCheck) -> dict[str, Any]:
-    """One problem's findings as a JSON line."""
-    return {
-        "problem": check.problem,
-        "passed": check.passed,
-        "verified": check.verified,
-        "seconds": round(check.seconds, 3),
-        "findings": [
-            {"gate": each.gate, "outcome": each.outcome, "detail": each.detail}
-            for each in check.findings
-        ],
-    }
 
 
 def check_table(checks: Sequence[ProblemCheck]) -> RenderableType:

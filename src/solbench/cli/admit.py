@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import typer
 from rich.table import Table
@@ -45,6 +44,7 @@ def admit_command(
 
     Example: solbench admit examples/rmsnorm
     """
+    from solbench.cli._lines_judge import AdmitLine
     from solbench.judge import Judge
 
     problem = read_problem(problem_path, workloads_file, blobs)
@@ -53,7 +53,7 @@ def admit_command(
 
         def keep(admission: Admission) -> None:
             if json_lines:
-                _console.emit(_record(problem.name, admission))
+                _console.emit(AdmitLine.of(problem.name, admission))
             bar.advance()
 
         admissions = judge.admit(
@@ -63,16 +63,6 @@ def admit_command(
         _console.out().print(_table(admissions))
     if not all(each.passed for each in admissions):
         raise typer.Exit(_console.ExitCode.NO)
-
-
-def _record(problem: str, admission: Admission) -> dict[str, Any]:
-    return {
-        "problem": problem,
-        "workload": admission.workload,
-        "passed": admission.passed,
-        "findings": [dataclasses.asdict(each) for each in admission.findings],
-        "reference_error": {n: dataclasses.asdict(e) for n, e in admission.errors.items()},
-    }
 
 
 def _table(admissions: tuple[Admission, ...]) -> Table:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -67,6 +66,7 @@ def run_command(
 
     Example: solbench attacks run timing
     """
+    from solbench.cli._lines_judge import AttackLine
     from solbench.judge.attacks import AttackCase as Case
     from solbench.judge.attacks import gains, load_corpus, run_ablation, runnable
 
@@ -79,7 +79,7 @@ def run_command(
         findings = run_ablation(ablate, cases, device=device)
         if json_lines:
             for finding in findings:
-                _console.emit(_record(finding))
+                _console.emit(AttackLine.of(finding))
     else:
         chosen, left_out = runnable(_choose(cases, names), device)
         if left_out:
@@ -100,6 +100,7 @@ def _reasons(left_out: Mapping[str, str]) -> str:
 
 
 def _run(cases: Mapping[str, AttackCase], device: str, json_lines: bool) -> list[Finding]:
+    from solbench.cli._lines_judge import AttackLine
     from solbench.judge import LocalJudge
     from solbench.judge.attacks import require_walls, run_attack
 
@@ -110,7 +111,7 @@ def _run(cases: Mapping[str, AttackCase], device: str, json_lines: bool) -> list
             finding = run_attack(judge, name, case)
             findings.append(finding)
             if json_lines:
-                _console.emit(_record(finding))
+                _console.emit(AttackLine.of(finding))
             bar.advance(name)
     return findings
 
@@ -124,37 +125,6 @@ def _choose(cases: Any, names: list[str] | None) -> dict[str, AttackCase]:
                 "no case begins so", key=name, remedy=f"There are: {', '.join(cases)}."
             )
     return {each: case for each, case in cases.items() if each.startswith(tuple(names))}
-
-
-def _record(finding: Finding) -> dict[str, Any]:
-    """One line of JSON: the finding, its observations without logs and samples."""
-
-    def shown(observation: Any) -> dict[str, Any] | None:
-        if observation is None:
-            return None
-        timing = observation.timing
-        return {
-            "status": observation.status,
-            "flags": list(observation.flags),
-            "median_ms": timing.median_ms if timing else None,
-            "ci_low_ms": timing.ci_low_ms if timing else None,
-            "ci_high_ms": timing.ci_high_ms if timing else None,
-            "verified": timing.verified if timing else None,
-        }
-
-    plain = {
-        field.name: getattr(finding, field.name)
-        for field in dataclasses.fields(finding)
-        if field.name not in ("attack", "twin", "held_out")
-    }
-    return {
-        **plain,
-        "expected": list(finding.expected),
-        "attack": shown(finding.attack),
-        "twin": shown(finding.twin),
-        "held_out": shown(finding.held_out),
-        "gained": bool(finding.gain) and finding.kind == "attack",
-    }
 
 
 def _show(findings: Sequence[Finding], count: int) -> None:

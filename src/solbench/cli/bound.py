@@ -67,8 +67,9 @@ def bound_command(
     """
     if resume and out is None:
         raise InputError("there is no file to resume from", key="--resume", remedy="Give --out.")
-    from solbench.bound import bound_lines, bound_record
+    from solbench.bound import bound_lines
     from solbench.cli._hardware import resolve_hardware
+    from solbench.cli._lines_bound import BoundLine
     from solbench.cli._problems import program_paths
     from solbench.cli._records import open_records
 
@@ -89,12 +90,12 @@ def bound_command(
         )
         for bound in lines:
             bounds.append(bound)
-            record = bound_record(bound)
+            line = _console.json_line(_console.plain(BoundLine.of(bound)))
             if sink is not None:
-                sink.write(_console.json_line(record) + "\n")
+                sink.write(line + "\n")
                 sink.flush()
             if json_lines:
-                _console.emit(record)
+                _console.emit_text(line)
             bar.advance(bound.problem)
     if not json_lines:
         from solbench.report import bound_report

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -83,12 +82,7 @@ def challenge_command(
 
     Example: solbench challenge examples/rmsnorm --latency-ms 0.001 --hardware h200
     """
-    from solbench.bound.challenge import (
-        challenge,
-        challenge_record,
-        challenge_text,
-        write_challenge,
-    )
+    from solbench.bound.challenge import challenge, challenge_text, write_challenge
     from solbench.cli._hardware import resolve_hardware
     from solbench.cli._problems import open_problem
     from solbench.spec import contained
@@ -97,8 +91,7 @@ def challenge_command(
     chosen = select_workloads(problem, None if workload is None else [workload])[0]
     name = resolve_hardware(hardware)
     times = _times(problem, solution_path, device, claimed_bytes, claimed_flops, name, clock_mhz)
-    quiet = _console.records_only() if json_lines else nullcontext()
-    with quiet, _console.progress("challenging the bound", None), contained():
+    with _console.progress("challenging the bound", None), contained():
         claim = latency_ms if latency_ms is not None else _first_time(times, problem, chosen)
         found = challenge(
             problem, chosen, name, latency_ms=claim, times=times, clock_mhz=clock_mhz,
@@ -107,7 +100,9 @@ def challenge_command(
     if out is not None:
         write_challenge(found, out)
     if json_lines:
-        _console.emit(challenge_record(found))
+        from solbench.cli._lines_bound import ChallengeLine
+
+        _console.emit(ChallengeLine.of(found))
     else:
         _console.out().print(challenge_text(found), markup=False, soft_wrap=True, end="")
     if _stands(found):

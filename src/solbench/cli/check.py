@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -37,14 +36,10 @@ def check_command(
         findings = [finding for path in paths for finding in check(path, blobs or ())]
     if json_lines:
         for finding in findings:
-            _console.emit(_plain(asdict(finding)))
+            _console.emit(finding)
     else:
         from solbench.report import findings_report
 
         _console.out().print(findings_report(findings))
     if any(finding.severity == "error" for finding in findings):
         raise typer.Exit(_console.ExitCode.NO)
-
-
-def _plain(record: dict[str, Any]) -> dict[str, Any]:
-    return {key: str(value) if isinstance(value, Path) else value for key, value in record.items()}

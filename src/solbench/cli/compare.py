@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -49,6 +48,7 @@ def compare_command(
 
     Example: solbench compare problems/rmsnorm fast.json slow.json --mode rank
     """
+    from solbench.cli._lines_judge import CompareLine
     from solbench.judge import Judge
 
     problem = read_problem(problem_path, workloads_file, blobs)
@@ -58,7 +58,7 @@ def compare_command(
 
         def keep(comparison: Comparison) -> None:
             if json_lines:
-                _console.emit({"problem": problem.name, **dataclasses.asdict(comparison)})
+                _console.emit(CompareLine.of(problem.name, comparison))
             bar.advance(comparison.outcome)
 
         found = judge.compare(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import typer
@@ -26,6 +25,8 @@ def doctor_command(json_lines: Json = False) -> None:
     """Say what this machine can do: torch, GPUs, compilers, jail layers, clocks.
 
     Only looks; changes nothing. Exit code 0 if solutions can be evaluated on the CPU, else 3.
+
+    Example: solbench doctor
     """
     from solbench.cli._probes import probe_all
 
@@ -33,7 +34,7 @@ def doctor_command(json_lines: Json = False) -> None:
         checks = list(probe_all())
     if json_lines:
         for check in checks:
-            _console.emit(asdict(check))
+            _console.emit(check)
     else:
         _console.out().print(_table(checks))
         for line in abilities(checks):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
-from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -33,7 +31,7 @@ from solbench.cli._options import (
 from solbench.errors import InputError
 
 if TYPE_CHECKING:
-    from solbench.bound import Bound, CacheReport, Program
+    from solbench.bound import Bound, CacheReport, PlainCount, Program
     from solbench.cli._explaining import Derive, Subject
     from solbench.spec import Problem
 
@@ -123,7 +121,7 @@ def explain_command(
 
     def derive(program: Problem | Program, uuid: str | None, other: str | None) -> Bound:
         name = other or device or resolve_hardware(None)
-        return _derived(program, uuid, name, clock_mhz, verify, precision, json_lines)
+        return _derived(program, uuid, name, clock_mhz, verify, precision)
 
     if subject is None or device is None:
         _compare_saved(path, compare, derive, blobs, json_lines)
@@ -136,7 +134,11 @@ def explain_command(
     curves = _curves(bound, device) if cache or cache_plot or html else None
     _write_files(bound, curves, plot, cache_plot, html)
     if json_lines:
-        _console.emit(_record(bound, method, curves if cache else None))
+        from solbench.cli._lines_bound import ExplainLine
+
+        _console.emit(
+            ExplainLine.explained(bound, _plain(bound, method), curves if cache else None)
+        )
     else:
         _print(bound, method, why_not, curves if cache else None)
     if not bound.complete:
@@ -156,13 +158,12 @@ def _check_files(plot: Path | None, cache_plot: Path | None, html: Path | None) 
 
 def _derived(
     program: Problem | Program, uuid: str | None, hardware: str, clock_mhz: float | None, verify: bool,
-    precision: PrecisionChoice, json_lines: bool,
+    precision: PrecisionChoice,
 ) -> Bound:  # fmt: skip
     from solbench.bound import derive_bound
     from solbench.spec import contained
 
-    quiet = _console.records_only() if json_lines else nullcontext()
-    with quiet, _console.progress("deriving the bound", None), contained():
+    with _console.progress("deriving the bound", None), contained():
         (bound,) = derive_bound(
             program, hardware, workload=uuid, clock_mhz=clock_mhz, verify=verify,
             precision=precision.value,
@@ -199,25 +200,19 @@ def _write_files(
 
 
 def _print(bound: Bound, method: Method, why_not: bool, curves: CacheReport | None) -> None:
-    from solbench.bound import plain_count
     from solbench.report import cache_tables, explain_report, plain_count_table
 
     _console.out().print(explain_report(bound, why_not=why_not))
-    if method is Method.FUSED_IO and bound.demand is not None:
-        _console.out().print(plain_count_table(bound, plain_count(bound.demand)))
+    if (plain := _plain(bound, method)) is not None:
+        _console.out().print(plain_count_table(bound, plain))
     if curves is not None:
         _console.out().print(cache_tables(curves))
 
 
-def _record(bound: Bound, method: Method, curves: CacheReport | None) -> dict[str, Any]:
+def _plain(bound: Bound, method: Method) -> PlainCount | None:
     from solbench.bound import plain_count
 
-    record = explained_record(bound)
-    if method is Method.FUSED_IO and bound.demand is not None:
-        record["fused_io"] = asdict(plain_count(bound.demand))
-    if curves is not None:
-        record["cache"] = asdict(curves)
-    return record
+    return plain_count(bound.demand) if method is Method.FUSED_IO and bound.demand else None
 
 
 def _compare_saved(
@@ -237,13 +232,9 @@ def _compare(
 
     differences = compare_records(own, other[1])
     if json_lines:
-        _console.emit(
-            {
-                "first": label,
-                "second": other[0],
-                "differences": [{**asdict(each), "ratio": each.ratio} for each in differences],
-            }
-        )
+        from solbench.cli._lines_bound import ComparedBoundsLine
+
+        _console.emit(ComparedBoundsLine.of(label, other[0], differences))
         return
     from solbench.report import compare_table
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -57,6 +56,7 @@ def guard_command(
 
     Example: solbench guard examples/rmsnorm/solution_fast.json
     """
+    from solbench.cli._lines_guard import GuardLine, RuleLine
     from solbench.judge.guard import all_rules, is_suspicious, review, second_opinion
     from solbench.report import guard_report, rules_table
     from solbench.spec import load_solution
@@ -65,7 +65,7 @@ def guard_command(
         rules = all_rules()
         if json_lines:
             for name, (severity, about) in rules.items():
-                _console.emit({"rule": name, "severity": severity, "about": about})
+                _console.emit(RuleLine(rule=name, severity=severity, about=about))
         else:
             _console.out().print(rules_table(rules))
         return
@@ -78,19 +78,7 @@ def guard_command(
     findings = review(solution, _definition(problem_path, solution_path, solution.definition))
     asked = second_opinion(reviewer, solution, findings) if reviewer else None
     if json_lines:
-        record: dict[str, Any] = {
-            "solution": solution.name,
-            "suspicious": is_suspicious(findings),
-            "findings": [asdict(each) for each in findings],
-            "reviewer": None,
-        }
-        if asked is not None:
-            record["reviewer"] = {
-                **asked.opinion.model_dump(mode="json"),
-                "agrees": asked.agrees,
-                "comparison": asked.comparison,
-            }
-        _console.emit(record)
+        _console.emit(GuardLine.of(solution.name, findings, asked))
     else:
         _console.out().print(guard_report(solution.name, findings, asked))
     if is_suspicious(findings):

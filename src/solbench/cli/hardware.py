@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -20,14 +19,21 @@ app.add_typer(hardware_app, name="hardware")
 
 @hardware_app.command("list")
 def list_command(json_lines: Json = False) -> None:
-    """List the devices that have a hardware file. ``cpu`` is measured, not listed with numbers."""
+    """List the devices that have a hardware file. ``cpu`` is measured, not listed with numbers.
+
+    Exit code 0.
+
+    Example: solbench hardware list
+    """
     from solbench.hardware import known_hardware, load_hardware
 
     devices = [load_hardware(name) for name in known_hardware() if name != "cpu"]
     if json_lines:
-        _console.emit({"name": "cpu", "calibrated": True})
+        from solbench.cli._lines import CpuLine
+
+        _console.emit(CpuLine())
         for device in devices:
-            _console.emit(asdict(device))
+            _console.emit(device)
         return
     from solbench.report import hardware_table
 
@@ -40,12 +46,17 @@ def show_command(
     name: Annotated[str, typer.Argument(metavar="NAME", help="A name from the list, or a file.")],
     json_lines: Json = False,
 ) -> None:
-    """Show one device's peaks with their sources. The first use of ``cpu`` measures it."""
+    """Show one device's peaks with their sources. The first use of ``cpu`` measures it.
+
+    Exit code 0, or 2 for a device that is not known.
+
+    Example: solbench hardware show h200
+    """
     from solbench.hardware import load_hardware
 
     device: Hardware = load_hardware(name, announce=_console.note)
     if json_lines:
-        _console.emit(asdict(device))
+        _console.emit(device)
         return
     from solbench.report import hardware_report
 

@@ -42,13 +42,18 @@ def export_command(
     Example: solbench ir export examples/rmsnorm --out rmsnorm.yaml
     """
     from solbench.bound.ir import document, export_ir
+    from solbench.cli._lines_ir import GraphFileLine, GraphLine
 
     program = _lifted(path, workload, blobs)
-    text = _console.json_line(document(program)) + "\n" if json_lines else export_ir(program)
-    if out is None:
-        typer.echo(text, nl=False)
-    else:
+    if out is not None:
+        text = _console.json_line(document(program)) + "\n" if json_lines else export_ir(program)
         out.write_text(text, encoding="utf-8")
+        if json_lines:
+            _console.emit(GraphFileLine(file=str(out), operations=len(program.lifted.steps)))
+    elif json_lines:
+        _console.emit(GraphLine.of(document(program)))
+    else:
+        typer.echo(export_ir(program), nl=False)
 
 
 @ir_app.command("bound")
@@ -64,15 +69,15 @@ def bound_command(
 
     Example: solbench ir bound rmsnorm.yaml --hardware b200
     """
-    from solbench.bound import bound_record
     from solbench.bound.ir import derive_from_ir, read_ir
     from solbench.cli._hardware import resolve_hardware
+    from solbench.cli._lines_bound import BoundLine
     from solbench.hardware import load_hardware
 
     program = read_ir(path)
     bound = derive_from_ir(program, load_hardware(resolve_hardware(hardware)), clock_mhz)
     if json_lines:
-        _console.emit(bound_record(bound))
+        _console.emit(BoundLine.of(bound))
     else:
         from solbench.report import explain_report
 
@@ -105,7 +110,9 @@ def picture_command(
     program = read_ir(path) if stored else _lifted(path, workload, blobs)
     svg.write_text(graph_svg(program.lifted), encoding="utf-8")
     if json_lines:
-        _console.emit({"picture": str(svg), "operations": len(program.lifted.steps)})
+        from solbench.cli._lines import PictureLine
+
+        _console.emit(PictureLine(picture=str(svg), operations=len(program.lifted.steps)))
 
 
 def _lifted(path: Path, workload: str | None, blobs: list[Path] | None) -> LiftedProgram:

@@ -58,8 +58,10 @@ def new_command(
         )
     unpack(solution, folder)
     if json_lines:
-        files = [source.path for source in solution.sources]
-        _console.emit({"solution": solution.name, "folder": str(folder), "sources": files})
+        from solbench.cli._lines import NewLine
+
+        files = tuple(source.path for source in solution.sources)
+        _console.emit(NewLine(solution=solution.name, folder=str(folder), sources=files))
     else:
         say = _console.out()
         say.print(f"{folder}/{solution.spec.entry_file}", markup=False, soft_wrap=True)

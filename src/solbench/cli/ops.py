@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -46,7 +45,7 @@ def list_command(
         raise InputError(f"no family '{family}'", key="--family", remedy=f"There are: {known}.")
     if json_lines:
         for rule in shown:
-            _console.emit({**asdict(rule), "overloads": list(rule.overloads)})
+            _console.emit(rule)
         return
     from solbench.report import rules_report
 
@@ -80,10 +79,12 @@ def coverage_command(
     with program_paths(paths) as found, quiet[0], quiet[1], contained():
         result = coverage(_programs(found))
     if json_lines:
+        from solbench.cli._lines_bound import CoverageLine, UncapturedLine
+
         for use in result.uses:
-            _console.emit({**asdict(use), "covered": use.covered})
+            _console.emit(CoverageLine.of(use))
         for name, error in result.failed:
-            _console.emit({"program": name, "error": error})
+            _console.emit(UncapturedLine(program=name, error=error))
     else:
         from solbench.report import coverage_report
 
@@ -157,9 +158,7 @@ def suggest_command(
 
 def _show(suggestion: Suggestion, json_lines: bool) -> None:
     if json_lines:
-        file = str(suggestion.file) if suggestion.file else None
-        attempts = list(suggestion.attempts)
-        _console.emit({**asdict(suggestion), "file": file, "attempts": attempts})
+        _console.emit(suggestion)
         return
     for number, reason in enumerate(suggestion.attempts, start=1):
         _console.note(f"answer {number} was not taken: {reason}")

@@ -24,13 +24,22 @@ def pack_command(
     ] = None,
     json_lines: Json = False,
 ) -> None:
-    """Make one solution JSON from a folder of loose sources."""
+    """Make one solution JSON from a folder of loose sources.
+
+    Exit code 0, or 2 if the folder holds no valid solution.
+
+    Example: solbench pack my_rmsnorm --out my_rmsnorm.json
+    """
+    from solbench.cli._lines import PackLine
     from solbench.spec import pack, write_json
 
     solution = pack(folder)
     target = out or folder.resolve().with_suffix(".json")
     write_json(target, solution)
-    _report({"solution": solution.name, "file": str(target)}, json_lines)
+    if json_lines:
+        _console.emit(PackLine(solution=solution.name, file=str(target)))
+    else:
+        _say(solution.name, target)
 
 
 @app.command("unpack")
@@ -42,7 +51,13 @@ def unpack_command(
     ] = None,
     json_lines: Json = False,
 ) -> None:
-    """Write a solution's sources as loose files, with a solution.json that packs them again."""
+    """Write a solution's sources as loose files, with a solution.json that packs them again.
+
+    Exit code 0, or 2 if FILE is no valid solution or DIR holds something already.
+
+    Example: solbench unpack examples/rmsnorm/solution_fast.json --out my_rmsnorm
+    """
+    from solbench.cli._lines import UnpackLine
     from solbench.spec import load_solution, unpack
 
     target = folder or file.with_suffix("")
@@ -54,11 +69,11 @@ def unpack_command(
         )
     solution = load_solution(file)
     unpack(solution, target)
-    _report({"solution": solution.name, "folder": str(target)}, json_lines)
-
-
-def _report(record: dict[str, str], json_lines: bool) -> None:
     if json_lines:
-        _console.emit(record)
+        _console.emit(UnpackLine(solution=solution.name, folder=str(target)))
     else:
-        _console.out().print(" → ".join(record.values()), markup=False, soft_wrap=True)
+        _say(solution.name, target)
+
+
+def _say(name: str, target: Path) -> None:
+    _console.out().print(f"{name} → {target}", markup=False, soft_wrap=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.table import Table
@@ -52,6 +52,7 @@ def replay_command(
 
     Example: solbench replay traces.jsonl --problem problems/rmsnorm --solution fast.json
     """
+    from solbench.cli._lines_judge import ReplayLine
     from solbench.judge import Judge
     from solbench.spec import read_traces
 
@@ -65,7 +66,7 @@ def replay_command(
         for trace in traces:
             found.append(judge.replay(trace, problem, solution))
             if json_lines:
-                _console.emit(_record(found[-1]))
+                _console.emit(ReplayLine.of(found[-1]))
             bar.advance()
     if not json_lines:
         _console.out().print(_table(found))
@@ -97,18 +98,6 @@ def _device(traces: Sequence[Trace]) -> str:
     if len(devices) > 1:
         raise InputError("traces of several devices cannot be replayed in one run", key="device")
     return next(iter(devices), "") or "cpu"
-
-
-def _record(replay: Replay) -> dict[str, Any]:
-    return {
-        "definition": replay.trace.definition,
-        "solution": replay.trace.solution,
-        "workload": replay.trace.workload.uuid,
-        "earlier": replay.earlier.evaluation.status,
-        "status": replay.trace.evaluation.status,
-        "same": replay.same,
-        "differences": list(replay.differences),
-    }
 
 
 def _table(found: list[Replay]) -> Table:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -42,7 +41,7 @@ def report_command(
         page.write_text(html_page(traces, title), encoding="utf-8")
     if json_lines:
         for summary in summaries:
-            _console.emit(asdict(summary))
+            _console.emit(summary)
         return
     _console.out().print(overview_table(summaries))
     if page is not None:

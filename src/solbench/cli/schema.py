@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from solbench.cli import _console
 from solbench.cli._app import app
 from solbench.cli._options import Json
 
@@ -14,19 +15,27 @@ from solbench.cli._options import Json
 @app.command("schema")
 def schema_command(
     name: Annotated[
-        str,
+        list[str],
         typer.Argument(
-            metavar="NAME",
-            help="definition, workload, solution or trace; or a command, for a line of its --json: "
-            "bound, check, doctor, eval, guard, guard-rules, hardware, new, pack, profile, report, "
-            "serve, unpack.",
+            metavar="NAME...",
+            help="definition, workload, solution or trace; or a command, such as 'suite list', for any "
+            "line of its --json; or error, for the line that a command which fails ends with.",
         ),
     ],
     json_lines: Json = False,
 ) -> None:
-    """Print the JSON Schema of a file's record or of a command's --json line (always JSON)."""
+    """Print the JSON Schema of a file's record or of a command's --json line (always JSON).
+
+    Exit code 0, or 2 for a name that has none; the message lists those that have.
+
+    Example: solbench schema suite list
+    """
     from solbench.cli._schemas import command_schema
     from solbench.spec import SCHEMAS, schema
 
-    document = schema(name) if name.lower() in SCHEMAS else command_schema(name)
-    typer.echo(json.dumps(document, indent=None if json_lines else 2, ensure_ascii=False))
+    words = " ".join(name)
+    document = schema(words) if words.lower() in SCHEMAS else command_schema(words)
+    if json_lines:
+        _console.emit_text(_console.json_line(document))
+    else:
+        typer.echo(json.dumps(document, indent=2, ensure_ascii=False))

@@ -84,7 +84,9 @@ def serve_command(
 
     def started(url: str) -> None:
         if json_lines:
-            _console.emit({"url": url, "devices": list(settings.devices)})
+            from solbench.cli._lines import ServeLine
+
+            _console.emit(ServeLine(url=url, devices=settings.devices))
         else:
             _console.note(f"serving {', '.join(settings.devices)} at {url} (Ctrl-C stops)")
 

@@ -46,13 +46,14 @@ def list_command(
 
     Example: solbench suite list --by model
     """
-    from solbench.cli._suite_tables import composition_table, problem_record, problem_table
+    from solbench.cli._lines_suite import ProblemLine
+    from solbench.cli._suite_tables import composition_table, problem_table
     from solbench.suite import catalogue, composition
 
     sources = tuple(catalogue().values())
     if json_lines:
         for source in sources:
-            _console.emit(problem_record(source))
+            _console.emit(ProblemLine.of(source))
         return
     _console.out().print(problem_table(sources, by.value))
     _console.out().print(composition_table(composition(sources)))
@@ -67,12 +68,13 @@ def show_command(
 
     Example: solbench suite show fused_add_rmsnorm_h4096
     """
-    from solbench.cli._suite_tables import problem_record, problem_report
+    from solbench.cli._lines_suite import ProblemLine
+    from solbench.cli._suite_tables import problem_report
     from solbench.suite import source_of
 
     source = source_of(name)
     if json_lines:
-        _console.emit(problem_record(source))
+        _console.emit(ProblemLine.of(source))
         return
     _console.out().print(problem_report(source))
 
@@ -89,12 +91,13 @@ def export_command(
 
     Example: solbench suite export out/suite gemm_n4096_k4096
     """
+    from solbench.cli._lines import ExportLine
     from solbench.suite import export
 
     for source in _chosen(names):
         target = export(source.name, folder)
         if json_lines:
-            _console.emit({"problem": source.name, "folder": str(target)})
+            _console.emit(ExportLine(problem=source.name, folder=str(target)))
     if not json_lines:
         _console.out().print(f"{len(_chosen(names))} problems in {folder}", markup=False)
 
@@ -124,7 +127,8 @@ def check_command(
 
     Example: solbench suite check gemm_n4096_k4096
     """
-    from solbench.cli._suite_tables import check_record, check_table, composition_table
+    from solbench.cli._lines_suite import ProblemCheckLine
+    from solbench.cli._suite_tables import check_table, composition_table
     from solbench.suite import catalogue, composition
     from solbench.suite.admission import check_problems
 
@@ -137,7 +141,7 @@ def check_command(
         for check in check_problems(chosen, bounds=scope, jobs=jobs):
             checks.append(check)
             if json_lines:
-                _console.emit(check_record(check))
+                _console.emit(ProblemCheckLine.of(check))
             bar.advance(check.problem)
     if not json_lines:
         _console.out().print(check_table(checks))
