@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from solbench.bound import _attainable, _storage
-from solbench.bound._chains import chain_savings
 from solbench.bound._contractions import contractions
 from solbench.bound._demand import Demanded, StepCost, demand, output_region
 from solbench.bound._lift import LiftedGraph, lift
 from solbench.bound._region import Region
 from solbench.bound._result import CaptureRung, Demand, Removed, Traffic
 from solbench.bound._rows import node_rows
+from solbench.bound._savings import order_savings
 from solbench.bound._verify import Verification
 from solbench.bound.graph import Graph, Value
 
@@ -33,7 +33,7 @@ def demand_of(
 ) -> Demand:
     """As ``analyse``, of a graph that is lifted already."""
     found = demand(lifted)
-    savings = chain_savings(lifted, found)
+    savings = order_savings(lifted, found)
     matrix = _matrix_flops(found, savings)
     traffic = (*_reads(lifted, found), *_writes(lifted))
     nodes = node_rows(lifted, found)

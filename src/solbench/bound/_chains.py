@@ -5,6 +5,7 @@ Between two products of a chain may lie steps that are linear: a scale, a cast, 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from math import prod
 
@@ -123,6 +124,13 @@ class _Chains:
         own = product.batch * product.rows * product.inner * product.columns
         return own + sum(self.spent(x.child) for x in self.links(product) if x is not None)
 
+    def members(self, product: _Product) -> Iterator[int]:
+        """``id`` of the costs of all products of a chain."""
+        yield id(product.cost)
+        for link in self.links(product):
+            if link is not None:
+                yield from self.members(link.child)
+
     def separate(self, product: _Product) -> int:
         """Multiply-adds for what is added between the products, once the order changes."""
         left, right = self.links(product)
@@ -131,20 +139,33 @@ class _Chains:
         return total + sum(self.separate(x.child) for x in (left, right) if x is not None)
 
 
-def chain_savings(lifted: LiftedGraph, found: Demanded) -> dict[int, int]:
-    """Multiply-adds saved by the best order, by ``id`` of the step of each chain's last product."""
+@dataclass(frozen=True, slots=True)
+class Saving:
+    """What another order of some contractions saves."""
+
+    root: StepCost
+    """The last of them, on which the saving is booked."""
+    members: frozenset[int]
+    """``id`` of the costs of all that take part in this saving only."""
+    macs: int
+    touched: frozenset[int] = frozenset()
+    """Those and others, of which a part takes part."""
+
+
+def chain_savings(lifted: LiftedGraph, found: Demanded) -> list[Saving]:
+    """Chains of products whose best order takes fewer multiply-adds."""
     products = {p.out: p for c in found.costs if (p := _product(c, lifted, found)) is not None}
     chains = _Chains(lifted, products, _uses(lifted, found))
     chains.connect()
     inner = {x.child.out for pair in chains.linked.values() for x in pair if x is not None}
-    savings: dict[int, int] = {}
+    savings = []
     for product in products.values():
         if product.out in inner or chains.linked[product.out] == (None, None):
             continue
         best = product.batch * _best(chains.factors(product)) + chains.separate(product)
         saved = chains.spent(product) - best
         if saved > 0:
-            savings[id(product.cost.step)] = saved
+            savings.append(Saving(product.cost, frozenset(chains.members(product)), saved))
     return savings
 
 

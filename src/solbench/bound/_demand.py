@@ -31,6 +31,8 @@ class StepCost:
     work: Work | None
     vector_ops: int
     naive_flops: int
+    space: Region | None = None
+    """Of a contraction: the iteration space that is needed, without known zeros."""
 
 
 @dataclass(slots=True)
@@ -120,6 +122,16 @@ def _needed(value: int, lifted: LiftedGraph, result: Demanded) -> Region:
     return region.intersect(pin.free)
 
 
+def needed_space(item: Map, found: Demanded, lifted: LiftedGraph) -> Region:
+    """Iteration space of a node that the settled needs of its outputs ask for."""
+    return _space(item, [_needed(o, lifted, found) for o in item.outs])
+
+
+def read_region(operand: Operand, space: Region, shape: tuple[int, ...]) -> Region:
+    """What a needed iteration space reads of an operand."""
+    return _access.pull(_read(operand, space), operand.axes, shape)
+
+
 def _visit_reshape(item: Reshape, lifted: LiftedGraph, result: Demanded) -> None:
     region = _needed(item.out, lifted, result)
     if region.is_empty:
@@ -152,7 +164,7 @@ def _visit_map(item: Map, step: Step, lifted: LiftedGraph, result: Demanded) -> 
             work = Work(0, work.precision)
         work = _symmetry.halved(work, item, space, lifted)
     vector = space.count() * item.ops if item.ops else 0
-    result.costs.append(StepCost(step, work, vector, naive))
+    result.costs.append(StepCost(step, work, vector, naive, space if item.contracts else None))
     space = _gated(item, space, lifted)
     reps: list[list[_reps.Rep]] | None = None
     reduces = item.linear and _reduced(item)
