@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from solbench.report._advice import evaluation_report
 from solbench.report._bound_plot import bound_plot, bound_svg
 from solbench.report._bounds import bound_report, bound_table, findings_report
 from solbench.report._cache import cache_plot, cache_tables
@@ -16,7 +17,7 @@ from solbench.report._ops import coverage_report, rules_report
 from solbench.report._page import html_page
 from solbench.report._roofline import roofline_svg
 from solbench.report._summary import Summary, by_solution, distance, summarise
-from solbench.report._tables import evaluation_report, evaluation_table, overview_table
+from solbench.report._tables import evaluation_table, overview_table
 
 __all__ = [
     "Feedback",

@@ -9,6 +9,8 @@ from typing import Any
 
 from solbench.errors import InputError, MissingExtra
 from solbench.report import _format as fmt
+from solbench.report._advice import advice_facts, binding_lines, guard_lines, next_lines
+from solbench.report._feedback import feedback
 from solbench.report._feedback_text import profile_text
 from solbench.report._summary import Summary, by_solution, distance, summarise
 from solbench.report._tables import (
@@ -65,6 +67,9 @@ class Section:
     hardware: str
     rows: tuple[Row, ...]
     notes: tuple[str, ...]
+    """Flags, missing scores, and what the guard saw."""
+    advice: tuple[str, ...]
+    """What binds, and what to try next."""
 
 
 def html_page(traces: Sequence[Trace], title: str = "SolBench results") -> str:
@@ -122,7 +127,8 @@ def _section(group: Sequence[Trace], everything: Sequence[Trace]) -> Section:
         summary=summarise(group),
         hardware=group[0].evaluation.environment.hardware,
         rows=tuple(_row(trace, scale) for trace in group),
-        notes=tuple(note_lines(group)),
+        notes=(*note_lines(group), *guard_lines(group)),
+        advice=(*binding_lines(group), *(f"→ {line}" for line in next_lines(group))),
     )
 
 
@@ -212,6 +218,7 @@ def _facts(trace: Trace) -> list[tuple[str, str]]:
         facts.append(("reference", fmt.duration(record.reference_timing.median_ms)))
     facts.append(("T_attainable (estimate)", fmt.duration(record.t_attainable_ms)))
     facts.append(("score", record.score_note))
+    facts += advice_facts(feedback(trace))
     facts += [(f"flag: {flag.id}", flag.evidence) for flag in record.flags]
     missing = [f"{name}: {why or 'no'}" for name, why in record.jail.items() if why is not True]
     facts.append(("jail", "; ".join(missing) if missing else "every layer stood"))
