@@ -87,7 +87,7 @@ def profile_command(
         page.write_text(html_page(traces, f"{problem.name}: profile"), encoding="utf-8")
     if json_lines:
         for trace in traces:
-            _console.emit(asdict(feedback(trace)))
+            _console.emit(feedback(trace))
     else:
         _console.out().print(feedback_report(traces))
         if not ncu and traces_file is None:
