@@ -187,7 +187,7 @@ def test_a_second_derivation_takes_the_evidence_from_the_cache(
     known.cache_clear()
     (file,) = (tmp_path / "precision").iterdir()
     text = file.read_text()
-    monkeypatch.setattr("solbench.bound._precision_admit.prepare_trials", None)
+    monkeypatch.setattr("solbench.bound._precision_trials.capture", None)
     again = bound_of(problem(0.4))
     assert again.admission == first.admission
     assert file.read_text() == text

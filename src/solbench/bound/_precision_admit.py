@@ -15,9 +15,8 @@ import torch
 
 from solbench.bound._precision_cache import Known, graph_shape, keep, key_of, known
 from solbench.bound._precision_gates import Gate, gate_of
-from solbench.bound._precision_instance import CannotShrink, instances
 from solbench.bound._precision_result import Admission, PlaceAdmission, Trial
-from solbench.bound._precision_trials import CannotTry, Trials, prepare_trials
+from solbench.bound._precision_trials import WAYS, CannotTry, Trials, Way
 from solbench.bound._result import Demand, NodeCost
 from solbench.bound.graph import Graph
 from solbench.spec import Problem, Workload
@@ -57,11 +56,26 @@ def admit(
     rows = [r for r in demand.nodes if r.matrix_flops and r.position >= 0 and faster(r.precision)]
     if not rows:
         return Admission("not_needed", "the device multiplies in no faster class")
-    try:
-        with _one_thread():
-            return _Bench(problem, workload, gate).decide(graph, rows, faster)
-    except CannotTry as error:
-        return Admission("undecided", str(error), gate.name)
+    lines = _lines(rows)
+    reasons: list[str] = []
+    with _one_thread():
+        for way in WAYS:
+            try:
+                return _Bench(problem, lines, gate, way(problem, workload, lines)).decide(
+                    graph, rows, faster
+                )
+            except CannotTry as error:
+                reasons.append(str(error))
+    return Admission("undecided", "; ".join(dict.fromkeys(reasons)), gate.name)
+
+
+def _lines(rows: Sequence[NodeCost]) -> tuple[str, ...]:
+    """Lines of the program with products that matter: an instance needs all of them."""
+    flops: dict[str, int] = {}
+    for row in rows:
+        flops[row.location] = flops.get(row.location, 0) + row.matrix_flops
+    total = sum(flops.values())
+    return tuple(line for line, own in flops.items() if own >= SMALL_SHARE * total)
 
 
 @contextmanager
@@ -78,13 +92,9 @@ def _one_thread() -> Iterator[None]:
 class _Bench:
     """Trials of one small instance, from the cache where they were made before."""
 
-    def __init__(self, problem: Problem, workload: Workload, gate: Gate) -> None:
-        self._problem, self._workload, self._gate = problem, workload, gate
-        try:
-            first = next(instances(problem, workload))
-        except CannotShrink as error:
-            raise CannotTry(str(error)) from None
-        self._key = key_of(problem, first.workload, gate)
+    def __init__(self, problem: Problem, lines: Sequence[str], gate: Gate, way: Way) -> None:
+        self._way, self._gate = way, gate
+        self._key = key_of(problem, way.start(), gate, (type(way).__name__, *lines))
         self._known: Known = known(self._key)
         self._trials: Trials | None = None
         if self._known.refused:
@@ -107,7 +117,7 @@ class _Bench:
     def _ready(self) -> Trials:
         if self._trials is None:
             try:
-                self._trials = prepare_trials(self._problem, self._workload, self._gate)
+                self._trials = self._way.prepare(self._gate)
             except CannotTry as error:
                 self._known.refused = str(error)
                 keep(self._key, self._known)

@@ -19,7 +19,7 @@ from solbench.bound._precision_result import Trial
 from solbench.bound.graph import Graph
 from solbench.spec import Problem, Workload, definition_digest, workload_digest
 
-_SOURCES = ("formats", "gates", "instance", "sites", "trials")
+_SOURCES = ("formats", "gates", "instance", "search", "sites", "trials")
 """Modules of which a change may change what a trial finds."""
 
 
@@ -40,12 +40,12 @@ def graph_shape(graph: Graph) -> str:
     return _digest([node.op for node in graph.nodes])
 
 
-def key_of(problem: Problem, workload: Workload, gate: Gate) -> str:
-    """Identity of a small workload under a gate."""
+def key_of(problem: Problem, workload: Workload, gate: Gate, more: Sequence[str]) -> str:
+    """Identity of a small workload under a gate; ``more``: what else decides what is tried."""
     made_by = (_code(), torch.__version__)
     roots = (str(root) for root in problem.blob_roots)
     digests = (definition_digest(problem.definition), workload_digest(workload))
-    return _digest([*made_by, *digests, repr(gate), *roots])
+    return _digest([*made_by, *digests, repr(gate), *roots, list(more)])
 
 
 @lru_cache(maxsize=1)

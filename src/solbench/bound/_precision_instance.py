@@ -49,20 +49,22 @@ def instances(problem: Problem, workload: Workload) -> Iterator[Instance]:
 
     Raises ``CannotShrink`` if even the least sizes are too large.
     """
-    sizes = {
-        name: problem.axis_values(workload)[name]
-        for name, axis in problem.definition.axes.items()
-        if isinstance(axis, ConstAxis | VarAxis)
-    }
     found = False
-    current: dict[str, int] | None = sizes
+    current: dict[str, int] | None = sizes_of(problem, workload)
     while current is not None:
-        if _fits(problem, workload, current):
+        if elements(problem, workload, current) <= LARGEST_ELEMENTS:
             found = True
-            yield _made(problem, workload, current)
+            yield instance_at(problem, workload, current)
         current = _smaller(problem, current)
     if not found:
         raise CannotShrink("the problem is too large to be tried at any size")
+
+
+def sizes_of(problem: Problem, workload: Workload) -> dict[str, int]:
+    """Sizes of all axes but ``expr`` ones."""
+    values = problem.axis_values(workload)
+    axes = problem.definition.axes.items()
+    return {name: values[name] for name, axis in axes if isinstance(axis, ConstAxis | VarAxis)}
 
 
 def _smaller(problem: Problem, sizes: dict[str, int]) -> dict[str, int] | None:
@@ -72,7 +74,7 @@ def _smaller(problem: Problem, sizes: dict[str, int]) -> dict[str, int] | None:
     columns), then the rest.
     """
     axes = problem.definition.axes
-    order = [name for name in _shrink_order(problem) if name in sizes]
+    order = [name for name in shrink_order(problem) if name in sizes]
     variable = [name for name in order if isinstance(axes[name], VarAxis)]
     constant = [name for name in order if name not in variable]
     shown = {n for tensor in problem.definition.outputs.values() for n in tensor.shape or ()}
@@ -87,13 +89,13 @@ def _smaller(problem: Problem, sizes: dict[str, int]) -> dict[str, int] | None:
     )
     for names, least in stages:
         for name in names:
-            found = _capped(problem, name, sizes, min(least, _least(problem, name)))
+            found = _capped(problem, name, sizes, min(least, least_size(problem, name)))
             if found is not None:
                 return found
     return None
 
 
-def _least(problem: Problem, name: str) -> int:
+def least_size(problem: Problem, name: str) -> int:
     """1 or 2 for the first of four or three dimensions in every output, which mostly repeats the work."""
     shapes = [t.shape or () for t in problem.definition.outputs.values()]
     rank = min((len(s) for s in shapes if s and s[0] == name), default=0)
@@ -101,7 +103,7 @@ def _least(problem: Problem, name: str) -> int:
     return {3: 2}.get(rank, 1) if first and rank > 2 else LONG_SIZE
 
 
-def _shrink_order(problem: Problem) -> list[str]:
+def shrink_order(problem: Problem) -> list[str]:
     """Axes in the order in which they are capped: leading dimensions of outputs first, summed axes last."""
     shapes = [t.shape or () for t in problem.definition.outputs.values()]
     depth = max((len(s) for s in shapes), default=0)
@@ -126,11 +128,11 @@ def _capped(
         for other in constants:
             if name in _products(other, constants):
                 changed[other] = sizes[other] // 2
-        if not _still_divided(constants, changed):
+        if not still_divided(constants, changed):
             return None
     if not least <= smaller < size:
         return None
-    return changed if _lawful(problem, changed) else None
+    return changed if lawful(problem, changed) else None
 
 
 def _products(name: str, constants: dict[str, int]) -> set[str]:
@@ -143,7 +145,7 @@ def _products(name: str, constants: dict[str, int]) -> set[str]:
     return {n for a, b in pairs if constants[a] * constants[b] == size for n in (a, b)}
 
 
-def _still_divided(before: dict[str, int], after: dict[str, int]) -> bool:
+def still_divided(before: dict[str, int], after: dict[str, int]) -> bool:
     """What a small constant (heads, groups) divides, it must still divide, and into parts that are not tiny:
     a sum over one element says nothing about precision."""
     factors = [_products(name, before) for name in before]
@@ -165,7 +167,8 @@ def _still_divided(before: dict[str, int], after: dict[str, int]) -> bool:
     )
 
 
-def _lawful(problem: Problem, sizes: dict[str, int]) -> bool:
+def lawful(problem: Problem, sizes: dict[str, int]) -> bool:
+    """Whether the declared constraints hold."""
     workload = Workload(uuid=_UUID, axes=sizes)
     try:
         values = problem.axis_values(workload)
@@ -174,15 +177,16 @@ def _lawful(problem: Problem, sizes: dict[str, int]) -> bool:
         return False
 
 
-def _fits(problem: Problem, full: Workload, sizes: dict[str, int]) -> bool:
+def elements(problem: Problem, full: Workload, sizes: dict[str, int]) -> int:
+    """Of all inputs and outputs together."""
     workload = full.model_copy(update={"axes": sizes})
     names = [(n, problem.input_shape) for n in problem.definition.inputs]
     names += [(n, problem.output_shape) for n in problem.definition.outputs]
-    return sum(prod(shape(workload, n) or ()) for n, shape in names) <= LARGEST_ELEMENTS
+    return sum(prod(shape(workload, n) or ()) for n, shape in names)
 
 
-def _made(problem: Problem, full: Workload, sizes: dict[str, int]) -> Instance:
-    """Scalars that stand for an axis follow it."""
+def instance_at(problem: Problem, full: Workload, sizes: dict[str, int]) -> Instance:
+    """The problem at these sizes; scalars that stand for an axis follow it."""
     inputs = {
         name: ScalarInput(type="scalar", value=sizes[name])
         if isinstance(how, ScalarInput) and name in sizes

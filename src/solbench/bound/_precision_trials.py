@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from math import isfinite, log2
+from typing import Protocol
 
 import torch
 
 from solbench.bound._precision_formats import round_to
 from solbench.bound._precision_gates import Gate
-from solbench.bound._precision_instance import CannotShrink, Instance, instances
+from solbench.bound._precision_instance import (
+    LARGEST_ELEMENTS,
+    CannotShrink,
+    Instance,
+    instances,
+)
 from solbench.bound._precision_result import Trial
+from solbench.bound._precision_search import searched, start_of
 from solbench.bound._precision_sites import Dims, Site, flops, makers_of, site_of
 from solbench.bound._replay import Change, replay
 from solbench.bound.capture import capture, run_program
@@ -83,6 +90,11 @@ class Trials:
             elif made is not None:
                 yield from self._summed(made, depth - 1)
 
+    def unseen(self, lines: Collection[str]) -> str:
+        """The first of these lines on which nothing can be rounded; empty if there is none."""
+        seen = {n.location for p, n in enumerate(self.graph.nodes) if self.sites(p)}
+        return next((line for line in lines if line not in seen), "")
+
     def run(self, kinds: Kinds, label: str) -> Trial:
         """Round and judge. A kind that passes on any draw counts: when judged it may be drawn."""
         changed = self._changes(kinds)
@@ -147,43 +159,103 @@ def _rounded(kind: str, dims: Dims, tensor: torch.Tensor) -> torch.Tensor:
     return round_to(kind, _widened(tensor), inside)
 
 
-def prepare_trials(problem: Problem, workload: Workload, gate: Gate) -> Trials:
-    """The first small instance on which the program runs and passes its own gate.
+class Way(Protocol):
+    """A way to a small instance."""
 
-    Raises ``CannotTry`` if there is none.
-    """
-    reasons: list[str] = []
-    try:
+    def start(self) -> Workload:
+        """What identifies it: workloads that begin alike end alike. Raises ``CannotTry``."""
+
+    def prepare(self, gate: Gate) -> Trials:
+        """A small instance on which the program runs and passes its own gate. Raises ``CannotTry``."""
+
+
+class Halved:
+    """Instances by halving axes in a fixed order, the largest that runs."""
+
+    def __init__(self, problem: Problem, workload: Workload, lines: Collection[str]) -> None:
+        self._problem, self._workload, self._lines = problem, workload, lines
+
+    def start(self) -> Workload:
+        try:
+            return next(instances(self._problem, self._workload)).workload
+        except CannotShrink as error:
+            raise CannotTry(str(error)) from None
+
+    def prepare(self, gate: Gate) -> Trials:
+        reasons: list[str] = []
         skipped = 0
-        for instance in instances(problem, workload):
+        for instance in instances(self._problem, self._workload):
             if len(reasons) == MOST_FAILURES:
                 break
             if skipped:
                 skipped -= 1
                 continue
             try:
-                trials = _ready(instance, gate)
+                trials = _ready(instance, gate, self._lines)
                 if isinstance(trials, Trials):
                     return trials
                 skipped = int(log2(trials))  # the next one has at best half of it
             except CannotTry as error:
                 reasons.append(str(error))
-            except Exception as error:  # noqa: BLE001 - it executes the problem's own program
-                reasons.append(f"{type(error).__name__}: {error}".splitlines()[0])
-    except CannotShrink as error:
-        reasons.append(str(error))
-    raise CannotTry("; ".join(dict.fromkeys(reasons)) or "its intermediates are too large")
+        raise CannotTry("; ".join(dict.fromkeys(reasons)) or "its intermediates are too large")
 
 
-def _ready(instance: Instance, gate: Gate) -> Trials | float:
-    """Ready to be tried; or how many times too large the instance is."""
+class Searched:
+    """An instance found by trying which axes may be smaller."""
+
+    def __init__(self, problem: Problem, workload: Workload, lines: Collection[str]) -> None:
+        self._problem, self._workload, self._lines = problem, workload, lines
+        self._found: Trials | None = None
+
+    def start(self) -> Workload:
+        return start_of(self._problem, self._workload).workload
+
+    def prepare(self, gate: Gate) -> Trials:
+        try:
+            searched(self._problem, self._workload, lambda instance: self._excess(instance, gate))
+        except CannotShrink as error:
+            raise CannotTry(str(error)) from None
+        assert self._found is not None
+        return self._found
+
+    def _excess(self, instance: Instance, gate: Gate) -> float:
+        try:
+            found = _ready(instance, gate, self._lines)
+        except CannotTry as error:
+            raise CannotShrink(str(error)) from None
+        if not isinstance(found, Trials):
+            return found
+        self._found = found
+        return 1.0
+
+
+WAYS = (Halved, Searched)
+"""To a small instance, the cheaper one first."""
+
+
+def _ready(instance: Instance, gate: Gate, lines: Collection[str]) -> Trials | float:
+    """Ready to be tried; or how many times too large the instance is.
+
+    Raises ``CannotTry`` if the program does not run, fails its own gate, or lacks a product of ``lines``.
+    """
+    try:
+        return _captured(instance, gate, lines)
+    except CannotTry:
+        raise
+    except Exception as error:  # noqa: BLE001 - it executes the problem's own program
+        raise CannotTry(f"{type(error).__name__}: {error}".splitlines()[0]) from None
+
+
+def _captured(instance: Instance, gate: Gate, lines: Collection[str]) -> Trials | float:
     graph, _ = capture(instance.program)
+    trials = Trials(instance, graph, gate, frozenset(instance.problem.definition.outputs))
+    if unseen := trials.unseen(lines):
+        raise CannotTry(f"the product of {unseen} cannot be rounded from outside")
     elements = sum(v.numel for v in graph.values.values())
-    excess = max(elements / LARGEST_REPLAY, flops(graph) / MOST_FLOPS)
+    given = sum(graph.values[v].numel for v in graph.inputs.values())
+    excess = max(given / LARGEST_ELEMENTS, elements / LARGEST_REPLAY, flops(graph) / MOST_FLOPS)
     if excess > 1:
         return excess
-    names = frozenset(instance.problem.definition.outputs)
-    trials = Trials(instance, graph, gate, names)
     draw = trials.draw(SEEDS[0])
     if not draw.references:
         raise CannotTry("it returns no tensor")
