@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rich.box import SIMPLE_HEAD
 from rich.console import Group, RenderableType
-from rich.table import Table
 from rich.text import Text
+
+from solbench.report._grid import grid
 
 if TYPE_CHECKING:
     from solbench.bound import Admission, Trial
@@ -20,9 +20,7 @@ def admission_report(admission: Admission) -> RenderableType:
     if not admission.places:
         why = f": {admission.reason}" if admission.reason else ""
         return Text(f"lower precision: {admission.status.replace('_', ' ')}{why}", style="dim")
-    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
-    for name in ("product", "declared", "priced as", "tried: error over tolerance"):
-        table.add_column(name, overflow="fold")
+    table = grid("product", "declared", "priced as", "tried: error over tolerance")
     for place in admission.places:
         tried = ", ".join(_trial(trial) for trial in place.trials) or "too little work to matter"
         line = place.location

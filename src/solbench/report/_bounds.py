@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from rich.box import SIMPLE_HEAD
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from solbench.report import _format as fmt
+from solbench.report._grid import grid
 
 if TYPE_CHECKING:
     from solbench.bound import Bound
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def bound_table(bounds: Sequence[Bound]) -> Table:
     """One row a workload: T_SOL, what binds, and the demanded work behind it."""
-    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, expand=False)
+    table = grid()
     table.add_column("problem", ratio=1, min_width=12, overflow="fold")
     table.add_column("workload", no_wrap=True)
     table.add_column("T_SOL", justify="right", no_wrap=True)

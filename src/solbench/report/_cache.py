@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rich.box import SIMPLE_HEAD
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from solbench.report import _format as fmt
 from solbench.report._figure import ESTIMATE, POINT, SCORED, figure, plain, rendered
+from solbench.report._grid import grid
 
 if TYPE_CHECKING:
     from solbench.bound import CacheReport
@@ -28,12 +28,8 @@ def cache_tables(report: CacheReport) -> Group:
     return Group(*parts)
 
 
-def _table(*columns: str) -> Table:
-    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
-    for number, name in enumerate(columns):
-        justify = "right" if number else "left"
-        table.add_column(name, justify=justify, no_wrap=number > 0, overflow="fold")  # type: ignore[arg-type]
-    return table
+def _table(first: str, *numbers: str) -> Table:
+    return grid(first, *numbers, numbers=numbers)
 
 
 def _levels(report: CacheReport) -> Table:

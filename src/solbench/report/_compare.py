@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from rich.box import SIMPLE_HEAD
 from rich.console import RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from solbench.report import _format as fmt
+from solbench.report._grid import grid
 
 if TYPE_CHECKING:
     from solbench.bound import Difference
@@ -22,8 +21,7 @@ def compare_table(differences: Sequence[Difference], first: str, second: str) ->
     """What differs; a short sentence if nothing does."""
     if not differences:
         return Text("the two bounds are equal", style="green")
-    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
-    table.add_column("", overflow="fold")
+    table = grid("")
     for name in (first, second):
         table.add_column(Text(name, overflow="fold"), justify="right", min_width=9)
     table.add_column("second ÷ first", justify="right", no_wrap=True)

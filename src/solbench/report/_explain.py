@@ -5,20 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from rich.box import SIMPLE_HEAD
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from solbench.report import _format as fmt
 from solbench.report._admission import admission_report
+from solbench.report._grid import grid
 
 if TYPE_CHECKING:
     from solbench.bound import Bound, Demand, NodeCost, PlainCount, Removed, Term, Traffic
 
 _MOST_ROWS = 40
 """Of operations shown: an unrolled loop has thousands, and the largest ones explain the bound."""
-_LINE_CHARS = 20
+_LINE_CHARS, _OP_CHARS = 18, 12
+"""Of a line of the reference beside an operation's name; a longer name takes its room from the line."""
+_LEAST_LINE_CHARS = 10
+_WHAT_CHARS = 40
 _ENTERS = {"t_sol": "T_SOL", "t_attainable": "T_attainable"}
 
 
@@ -78,21 +81,10 @@ def attainable_binding(bound: Bound) -> str:
     return max(times, key=lambda name: times[name], default="")
 
 
-def _plain_table(*columns: tuple[str, bool]) -> Table:
-    """Columns as (name, is a number)."""
-    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
-    for name, number in columns:
-        table.add_column(
-            name, justify="right" if number else "left", no_wrap=number, overflow="fold"
-        )
-    return table
-
-
 def term_table(terms: Sequence[Term]) -> Table:
     """Work divided by rate is time, for each resource."""
-    table = _plain_table(
-        ("term", False), ("enters", False), ("work", True), ("÷ rate", True), ("= time", True)
-    )
+    figures = ("work", "÷ rate", "= time")
+    table = grid("term", "enters", *figures, numbers=figures)
     for term in terms:
         table.add_row(
             Text(term.resource),
@@ -121,28 +113,29 @@ def node_table(nodes: Sequence[NodeCost]) -> RenderableType:
     if len(shown) > _MOST_ROWS:
         shown = sorted(shown, key=lambda n: (n.matrix_flops, n.vector_ops), reverse=True)
         shown = shown[:_MOST_ROWS]
-    table = _plain_table(
-        ("operation", False),
-        ("einsum", False),
-        ("matrix FLOP", True),
-        ("vector", True),
-        ("bytes", True),
-        ("line", True),
-    )
-    table.columns[-1].justify = "left"
+    figures = ("matrix FLOP", "vector", "bytes")
+    table = grid("operation", "einsum", *figures, "line", numbers=figures)
+    longest = max((len(_op_name(node)) for node in shown), default=0)
+    room = max(_LEAST_LINE_CHARS, _LINE_CHARS - max(0, longest - _OP_CHARS))
+    table.columns[0].no_wrap = room > _LEAST_LINE_CHARS
+    table.columns[-1].no_wrap = True
     for node in shown:
         work = f"{fmt.amount(node.matrix_flops, '')} {node.precision}".rstrip()
         table.add_row(
-            Text(node.op.removeprefix("aten.").removesuffix(".default")),
+            Text(_op_name(node)),
             Text(node.einsum),
             work if node.matrix_flops else fmt.ABSENT,
             fmt.amount(node.vector_ops, "") if node.vector_ops else fmt.ABSENT,
             _bytes(node),
-            Text(_cut(node.location), style="dim"),
+            Text(_cut(node.location.removeprefix("line "), room), style="dim"),
         )
     if len(shown) == len(nodes):
         return table
     return Group(table, Text(f"the {len(shown)} largest of {len(nodes)} operations", style="dim"))
+
+
+def _op_name(node: NodeCost) -> str:
+    return node.op.removeprefix("aten.").removesuffix(".default")
 
 
 def _bytes(node: NodeCost) -> str:
@@ -152,16 +145,14 @@ def _bytes(node: NodeCost) -> str:
     return f"{shown}\n−{fmt.size(node.bytes_dropped)}" if node.bytes_dropped else shown
 
 
-def _cut(text: str, most: int = _LINE_CHARS) -> str:
+def _cut(text: str, most: int) -> str:
     """The beginning: of a line of the reference, its number and enough to find it."""
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
 def traffic_table(traffic: Sequence[Traffic]) -> Table:
     """Bytes that must cross the memory interface, and why fewer than declared."""
-    table = _plain_table(
-        ("tensor", False), ("", False), ("bytes", True), ("of", True), ("reason", False)
-    )
+    table = grid("tensor", "", "bytes", "of", "reason", numbers=("bytes", "of"))
     for each in traffic:
         table.add_row(
             Text(each.tensor),
@@ -175,7 +166,8 @@ def traffic_table(traffic: Sequence[Traffic]) -> Table:
 
 def plain_count_table(bound: Bound, plain: PlainCount) -> Table:
     """The plain published count beside the demanded work."""
-    table = _plain_table(("", False), ("all work, all tensors once", True), ("demanded", True))
+    counts = ("all work, all tensors once", "demanded")
+    table = grid("", *counts, numbers=counts)
     flops = sum(bound.matrix_flops.values())
     moved = bound.dram_read_bytes + bound.dram_write_bytes
     table.add_row("matrix", fmt.amount(plain.matrix_flops, "FLOP"), fmt.amount(flops, "FLOP"))
@@ -186,10 +178,10 @@ def plain_count_table(bound: Bound, plain: PlainCount) -> Table:
 
 def removed_table(removed: Sequence[Removed]) -> Table:
     """What a naive count would include, and why this bound does not."""
-    table = _plain_table(("left out", False), ("matrix", True), ("bytes", True), ("why", False))
+    table = grid("left out", "matrix", "bytes", "why", numbers=("matrix", "bytes"))
     for each in removed:
         table.add_row(
-            Text(_cut(each.what, 2 * _LINE_CHARS)),
+            Text(_cut(each.what, _WHAT_CHARS)),
             fmt.amount(each.matrix_flops, "FLOP") if each.matrix_flops else fmt.ABSENT,
             fmt.size(each.dram_bytes) if each.dram_bytes else fmt.ABSENT,
             Text(each.reason),

@@ -9,6 +9,8 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from solbench.report._grid import grid
+
 if TYPE_CHECKING:
     from solbench.judge.guard import Finding, SecondOpinion
 
@@ -43,7 +45,7 @@ def guard_report(
 
 def rules_table(rules: Mapping[str, tuple[str, str]]) -> Table:
     """Id, severity and what each rule looks for."""
-    table = Table("rule", "severity", "looks for", box=None, pad_edge=False)
+    table = grid("rule", "severity", "looks for")
     for name, (severity, about) in rules.items():
         table.add_row(name, Text(severity, style=_STYLES[severity]), Text(about))
     return table

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from rich.box import SIMPLE_HEAD
 from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
 from solbench.report import _format as fmt
+from solbench.report._grid import grid, pairs
 
 if TYPE_CHECKING:
     from solbench.hardware import Calibration, Hardware
@@ -18,10 +18,8 @@ if TYPE_CHECKING:
 
 def hardware_table(devices: Sequence[Hardware]) -> Table:
     """One row a device: DRAM in TB/s, dense rates in TFLOP/s at the default clock, L2 in MiB."""
-    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
-    table.add_column("name", no_wrap=True)
-    for name in ("MHz", "DRAM\nTB/s", "bf16\nTFLOP/s", "fp8\nTFLOP/s", "fp32\nTFLOP/s", "L2\nMiB"):
-        table.add_column(name, justify="right", no_wrap=True)
+    figures = ("MHz", "DRAM\nTB/s", "bf16\nTFLOP/s", "fp8\nTFLOP/s", "fp32\nTFLOP/s", "L2\nMiB")
+    table = grid("name", *figures, numbers=figures)
     for device in devices:
         clock_mhz = device.clock_mhz()
         table.add_row(
@@ -50,7 +48,7 @@ def hardware_report(device: Hardware) -> Group:
     title = Text.assemble((device.title, "bold"), f" ({device.name})")
     if device.calibrated:
         title.append("   measured here: T_SOL is an estimate, no strict bound", style="yellow")
-    table = _pairs()
+    table = pairs()
     table.add_row("SMs or cores", str(device.sm_count))
     clocks = ", ".join(f"{name} {mhz:.0f}" for name, mhz in device.clocks_mhz.items())
     table.add_row("clocks", f"{clocks} MHz; default {device.default_clock}")
@@ -68,7 +66,7 @@ def calibration_report(measured: Calibration) -> Group:
     """What ``solbench calibrate`` found."""
     threads = f", {measured.threads} threads" if measured.threads else ""
     title = Text.assemble((measured.title, "bold"), f"   torch {measured.torch}{threads}")
-    table = _pairs()
+    table = pairs()
     for name in ("copy", "read", "write"):
         rate = getattr(measured, f"{name}_bytes_per_s")
         table.add_row(name, fmt.amount(rate, "B/s"))
@@ -78,10 +76,3 @@ def calibration_report(measured: Calibration) -> Group:
     table.add_row("call floor", f"{fmt.significant(measured.launch_floor_us)} µs")
     table.add_row("took", f"{fmt.significant(measured.seconds)} s")
     return Group(title, table)
-
-
-def _pairs() -> Table:
-    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
-    table.add_column(style="dim", no_wrap=True)
-    table.add_column()
-    return table

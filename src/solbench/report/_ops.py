@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from rich.box import SIMPLE_HEAD
 from rich.console import Group, RenderableType
-from rich.table import Table
 from rich.text import Text
+
+from solbench.report._grid import grid
 
 if TYPE_CHECKING:
     from solbench.bound import Coverage, RuleInfo
@@ -17,11 +17,7 @@ if TYPE_CHECKING:
 
 def rules_report(rules: Sequence[RuleInfo]) -> RenderableType:
     """One row a rule, and the totals."""
-    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
-    table.add_column("operation", overflow="fold")
-    table.add_column("file", no_wrap=True)
-    table.add_column("overloads", justify="right")
-    table.add_column("what", overflow="fold")
+    table = grid("operation", "file", "overloads", "what", numbers=("overloads",))
     for rule in rules:
         name = rule.op.removeprefix("aten.")
         table.add_row(Text(name), rule.family, str(len(rule.overloads)), Text(rule.summary, "dim"))
@@ -33,11 +29,7 @@ def rules_report(rules: Sequence[RuleInfo]) -> RenderableType:
 
 def coverage_report(coverage: Coverage) -> RenderableType:
     """Operations without a rule first."""
-    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
-    table.add_column("operation", overflow="fold")
-    table.add_column("rule", no_wrap=True)
-    for name in ("calls", "programs"):
-        table.add_column(name, justify="right")
+    table = grid("operation", "rule", "calls", "programs", numbers=("calls", "programs"))
     for use in coverage.uses:
         rule = Text(use.family) if use.covered else Text("none", style="bold red")
         if use.refused and use.family:

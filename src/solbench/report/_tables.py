@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from itertools import zip_longest
 from typing import Any
 
-from rich.box import SIMPLE_HEAD
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from solbench.report import _format as fmt
+from solbench.report._grid import grid
 from solbench.report._summary import Summary, distance, summarise
 from solbench.spec import Timing, Trace
 
@@ -64,7 +64,7 @@ def _row(trace: Trace) -> list[RenderableType]:
 
 def evaluation_table(traces: Sequence[Trace]) -> Table:
     """One row a workload: verdict, time, bound, distance, score."""
-    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, expand=False)
+    table = grid()
     table.add_column("workload", ratio=1, min_width=14)
     table.add_column("status", min_width=7, max_width=10)
     table.add_column("time", justify="right", no_wrap=True)
@@ -197,7 +197,7 @@ def _number(value: Any) -> str:
 
 def overview_table(summaries: Sequence[Summary]) -> Table:
     """One row a solution, for many problems at once; a line between problems."""
-    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, expand=False)
+    table = grid()
     table.add_column("solution", ratio=1, min_width=24, overflow="fold")
     for name in ("passed", "× reference", "× T_SOL", "score"):
         table.add_column(name, justify="right", no_wrap=True)
