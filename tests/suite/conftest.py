@@ -12,7 +12,7 @@ from solbench.suite import ProblemSource, read_problem_file
 
 SCALE = '''"""Twice the input, by row."""
 
-from solbench.suite import Model, Problem, activation, draw, rows, scalar, var, weight
+from solbench.suite import EVERY_KIND, Model, Problem, activation, draw, rows, scalar, var, weight
 
 PROBLEM = Problem(
     name="row_scale",
@@ -21,7 +21,7 @@ PROBLEM = Problem(
     models=(Model("some/model", "hidden_size 64", read="some/repository: config.json"),),
     axes={"tokens": var, "hidden": 64},
     inputs={
-        "x": activation("float32[tokens, hidden]", draw.normal(std=2.0)),
+        "x": activation("float32[tokens, hidden]", draw.normal(std=2.0), EVERY_KIND),
         "w": weight("float32[hidden]", draw.norm_weight()),
         "factor": scalar("float32", 0.5),
     },

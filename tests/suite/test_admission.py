@@ -61,6 +61,19 @@ def test_an_output_that_loses_the_inputs_precision_is_found(problem_file) -> Non
     assert "next lower precision passes" in failure(source, "faults")
 
 
+def test_a_problem_without_other_values_says_why(problem_file) -> None:
+    without = ("draw.normal(std=2.0), EVERY_KIND", "draw.normal(std=2.0)")
+    reason = ("    outputs=", '    fixed_values="they are what they are",\n    outputs=')
+    assert "does not say why" in failure(problem_file(*without), "other values")
+    assert outcomes(problem_file(*without, *reason))["other values"] == "ok"
+
+
+def test_a_reference_that_is_unsound_on_other_values_is_found(problem_file) -> None:
+    """Thinned out, it divides zero by zero."""
+    source = problem_file("x * w * factor", "x * w * factor * (x / x)")
+    assert "sparsity: y has NaN" in failure(source, "other values")
+
+
 def test_a_wrong_declared_dtype_is_found(problem_file) -> None:
     source = problem_file('"y": "float32[', '"y": "bfloat16[')
     assert "declared bfloat16" in failure(source, "smoke")
@@ -80,8 +93,8 @@ def test_a_backward_problem_must_agree_with_autograd(problem_file) -> None:
     replacements = (
         "smoke=rows(",
         'direction="backward",\n    gradient=Gradient("forward", ("x", "w"), ("g",), ("x",)),\n    smoke=rows(',
-        "import Model,",
-        "import Gradient, Model,",
+        "import EVERY_KIND, Model,",
+        "import EVERY_KIND, Gradient, Model,",
         '"factor": scalar("float32", 0.5),',
         '"g": activation("float32[tokens, hidden]", draw.normal()),',
         "run(x, w, factor):\n    return x * w * factor",

@@ -11,7 +11,17 @@ import torch
 
 from solbench import spec
 from solbench.errors import InputError
-from solbench.suite import build, catalogue, export, load, names, read_problem_file, rows, source_of
+from solbench.suite import (
+    Input,
+    build,
+    catalogue,
+    export,
+    load,
+    names,
+    read_problem_file,
+    rows,
+    source_of,
+)
 from solbench.suite._export import export_to
 from solbench.suite._form import tensor_type
 
@@ -162,6 +172,22 @@ def test_every_problem_names_a_model_with_its_source_and_has_enough_workloads() 
         assert all("/" in model.id and model.source for model in source.problem.models)
         assert len(source.problem.workloads.values) >= 7, source.name
         assert source.docstring, source.name
+
+
+def test_inputs_that_a_saved_tensor_was_computed_from_do_not_vary() -> None:
+    """They would no longer be what it was computed from."""
+    for source in catalogue().values():
+        inputs = {k: v for k, v in source.problem.inputs.items() if isinstance(v, Input)}
+        used = {name for each in inputs.values() for name in each.values.inputs}
+        assert [name for name in used if name in inputs and inputs[name].vary] == [], source.name
+        assert not [n for n, each in inputs.items() if each.values.computed and each.vary]
+
+
+def test_nearly_every_problem_has_inputs_that_vary() -> None:
+    fixed = {s.name for s in catalogue().values() if s.problem.fixed_values}
+    varied = {s.name for s in catalogue().values() if build(s).definition.solbench.variations}
+    assert len(varied) >= 231
+    assert fixed == set(names()) - varied
 
 
 def test_a_problem_stands_in_the_folder_of_its_tier() -> None:

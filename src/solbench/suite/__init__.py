@@ -18,6 +18,8 @@ from solbench.suite._draw import computed, draw
 from solbench.suite._export import SMOKE_FILE, build, export, load
 from solbench.suite._form import (
     EVERY_KIND,
+    KEY_KINDS,
+    QUERY_KINDS,
     Gate,
     Gradient,
     Input,
@@ -39,6 +41,8 @@ from solbench.suite._source import ProblemSource, read_problem_file
 
 __all__ = [
     "EVERY_KIND",
+    "KEY_KINDS",
+    "QUERY_KINDS",
     "SMOKE_FILE",
     "TARGET",
     "TARGET_MODELS",

@@ -54,6 +54,11 @@ class TensorType:
 EVERY_KIND: tuple[VariationKind, ...] = ("scale", "sign", "outliers", "sparsity")
 """For inputs of operators that are sound on any values: products, norms, elementwise ones."""
 
+QUERY_KINDS: tuple[VariationKind, ...] = ("sign", "sparsity")
+KEY_KINDS: tuple[VariationKind, ...] = ("outliers", "sparsity")
+"""For the two sides of a softmax's logits: at another scale one key takes all of the weight, and rounding
+decides which. Not the same for both, since two changes of sign are none."""
+
 
 @dataclass(frozen=True, slots=True)
 class Input:
@@ -140,6 +145,8 @@ class Problem:
     description: str = ""
     """Empty: the file's docstring."""
     constraints: tuple[str, ...] = ()
+    fixed_values: str = ""
+    """Why no input may leave its distribution, where none has ``vary``."""
     held_out_axes: tuple[str, ...] | None = None
     """Axes whose sizes held-out workloads may change, each alone; ``None``: every ``var`` axis."""
     gradient: Gradient | None = None

@@ -51,6 +51,7 @@ class Numbers:
 
     def __init__(self, source: ProblemSource) -> None:
         self._problem = build(source, smoke=True)
+        self._fixed_values = source.problem.fixed_values
         gate = source.problem.gate
         self._budget = ErrorBudget(gate.rms_multiplier, gate.max_multiplier)
 
@@ -96,22 +97,32 @@ class Numbers:
                 yield f"{name} is {error_ulps(output, run.oracle[name]):.0f} ulp from float64"
 
     def sound_on_other_values(self) -> Answer:
-        """On the values that its inputs may also have, the reference is as near to float64."""
+        """On the values that its inputs may also have, the reference is as near to float64, without NaN.
+        A problem whose inputs may have no others says why."""
         own = self._problem.definition.solbench
-        varied_inputs = own.variations if own is not None else {}
-        problems: list[str] = []
-        for kind, names in varied_inputs.items():
-            for run in self._runs:
-                inputs = varied(self._inputs(run.workload, seed=1), names, kind, seed=1)
-                oracle = self._outputs(run.workload, run_float64(self._reference, inputs))
-                outputs = self._outputs(run.workload, self._reference(*inputs.values()))
-                for name, output in outputs.items():
-                    ulps = error_ulps(output, oracle[name])
-                    if not ulps <= MOST_ERROR_ULPS:
-                        problems.append(
-                            f"{kind}: {name} is {ulps:.0f} ulp from float64 ({run.label})"
-                        )
-        return unless(problems, ", ".join(varied_inputs) or "none named")
+        kinds = own.variations if own is not None else {}
+        if not kinds and not self._fixed_values:
+            return unless(["no input has 'vary', and 'fixed_values' does not say why"])
+        problems = [
+            f"{kind}: {problem} ({run.label})"
+            for kind, names in kinds.items()
+            for run in self._runs
+            for problem in self._unsound_on(run.workload, names, kind)
+        ]
+        return unless(problems, ", ".join(kinds) or f"none: {self._fixed_values}")
+
+    def _unsound_on(
+        self, workload: spec.Workload, names: tuple[str, ...], kind: str
+    ) -> Iterator[str]:
+        inputs = varied(self._inputs(workload, seed=1), names, kind, seed=1)
+        oracle = self._outputs(workload, run_float64(self._reference, inputs))
+        outputs = self._outputs(workload, self._reference(*inputs.values()))
+        for name, output in outputs.items():
+            ulps = error_ulps(output, oracle[name])
+            if bool(output.isnan().any()):
+                yield f"{name} has NaN"
+            elif not ulps <= MOST_ERROR_ULPS:
+                yield f"{name} is {ulps:.0f} ulp from float64"
 
     def null_answers_fail(self) -> Answer:
         """For each output by itself: zeros, ones, its mean, noise of its distribution, a copied input."""

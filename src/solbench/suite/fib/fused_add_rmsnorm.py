@@ -3,7 +3,7 @@
 Returns the normalised sum and the sum itself, which becomes the next residual.
 """
 
-from solbench.suite import Model, Problem, activation, draw, rows, scalar, var, weight
+from solbench.suite import EVERY_KIND, Model, Problem, activation, draw, rows, scalar, var, weight
 
 _READ = "citsjtu2020/LLM-Prof: sglang/Model_Config.md"
 _DEEPSEEK_READ = "huggingface/transformers: configuration_deepseek_v3.py"
@@ -35,10 +35,10 @@ PROBLEMS = [
         axes={"num_tokens": var, "hidden_size": hidden_size},
         inputs={
             "hidden_states": activation(
-                "bfloat16[num_tokens, hidden_size]", draw.residual_stream()
+                "bfloat16[num_tokens, hidden_size]", draw.residual_stream(), EVERY_KIND
             ),
             "residual": activation(
-                "bfloat16[num_tokens, hidden_size]", draw.residual_stream(std=2.0)
+                "bfloat16[num_tokens, hidden_size]", draw.residual_stream(std=2.0), EVERY_KIND
             ),
             "weight": weight("bfloat16[hidden_size]", draw.norm_weight()),
             "eps": scalar("float32", eps),

@@ -3,7 +3,18 @@
 Also returns the base-2 logarithm of the sum of exponentials, with which engines merge partial results.
 """
 
-from solbench.suite import Model, Problem, activation, draw, rows, scalar, var
+from solbench.suite import (
+    EVERY_KIND,
+    KEY_KINDS,
+    QUERY_KINDS,
+    Model,
+    Problem,
+    activation,
+    draw,
+    rows,
+    scalar,
+    var,
+)
 
 TABLE = (
     (
@@ -37,9 +48,13 @@ PROBLEMS = [
         },
         constraints=("num_kv_indices <= num_pages", "batch_size <= num_kv_indices"),
         inputs={
-            "q": activation("bfloat16[batch_size, num_heads, head_dim]", draw.normal()),
-            "k_cache": activation("bfloat16[num_pages, page_size, num_kv_heads, head_dim]", draw.normal()),
-            "v_cache": activation("bfloat16[num_pages, page_size, num_kv_heads, head_dim]", draw.normal()),
+            "q": activation("bfloat16[batch_size, num_heads, head_dim]", draw.normal(), QUERY_KINDS),
+            "k_cache": activation(
+                "bfloat16[num_pages, page_size, num_kv_heads, head_dim]", draw.normal(), KEY_KINDS
+            ),
+            "v_cache": activation(
+                "bfloat16[num_pages, page_size, num_kv_heads, head_dim]", draw.normal(), EVERY_KIND
+            ),
             "kv_indptr": activation("int32[len_indptr]", PAGES["indptr"]),
             "kv_indices": activation("int32[num_kv_indices]", PAGES["indices"]),
             "sm_scale": scalar("float32", 128**-0.5),

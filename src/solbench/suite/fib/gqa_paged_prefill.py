@@ -3,7 +3,18 @@
 The last query of a sequence sees all its keys; each earlier one sees one key less. One token a page.
 """
 
-from solbench.suite import Model, Problem, activation, draw, rows, scalar, var
+from solbench.suite import (
+    EVERY_KIND,
+    KEY_KINDS,
+    QUERY_KINDS,
+    Model,
+    Problem,
+    activation,
+    draw,
+    rows,
+    scalar,
+    var,
+)
 
 TABLE = (
     (
@@ -39,9 +50,13 @@ PROBLEMS = [
         },
         constraints=("total_q <= num_kv_indices", "num_kv_indices <= num_pages"),
         inputs={
-            "q": activation("bfloat16[total_q, num_heads, head_dim]", draw.normal()),
-            "k_cache": activation("bfloat16[num_pages, page_size, num_kv_heads, head_dim]", draw.normal()),
-            "v_cache": activation("bfloat16[num_pages, page_size, num_kv_heads, head_dim]", draw.normal()),
+            "q": activation("bfloat16[total_q, num_heads, head_dim]", draw.normal(), QUERY_KINDS),
+            "k_cache": activation(
+                "bfloat16[num_pages, page_size, num_kv_heads, head_dim]", draw.normal(), KEY_KINDS
+            ),
+            "v_cache": activation(
+                "bfloat16[num_pages, page_size, num_kv_heads, head_dim]", draw.normal(), EVERY_KIND
+            ),
             "qo_indptr": activation("int32[len_indptr]", BATCH["qo_indptr"]),
             "kv_indptr": activation("int32[len_indptr]", BATCH["kv_indptr"]),
             "kv_indices": activation("int32[num_kv_indices]", BATCH["kv_indices"]),

@@ -3,7 +3,18 @@
 Keys may be more than queries (a prefix came along); the last query of a sequence sees all its keys.
 """
 
-from solbench.suite import Model, Problem, activation, draw, rows, scalar, var
+from solbench.suite import (
+    EVERY_KIND,
+    KEY_KINDS,
+    QUERY_KINDS,
+    Model,
+    Problem,
+    activation,
+    draw,
+    rows,
+    scalar,
+    var,
+)
 
 TABLE = (
     (
@@ -37,9 +48,9 @@ PROBLEMS = [
         },
         constraints=("total_q <= total_kv",),
         inputs={
-            "q": activation("bfloat16[total_q, num_heads, head_dim]", draw.normal()),
-            "k": activation("bfloat16[total_kv, num_kv_heads, head_dim]", draw.normal()),
-            "v": activation("bfloat16[total_kv, num_kv_heads, head_dim]", draw.normal()),
+            "q": activation("bfloat16[total_q, num_heads, head_dim]", draw.normal(), QUERY_KINDS),
+            "k": activation("bfloat16[total_kv, num_kv_heads, head_dim]", draw.normal(), KEY_KINDS),
+            "v": activation("bfloat16[total_kv, num_kv_heads, head_dim]", draw.normal(), EVERY_KIND),
             "qo_indptr": activation("int32[len_indptr]", BATCH["qo_indptr"]),
             "kv_indptr": activation("int32[len_indptr]", BATCH["kv_indptr"]),
             "sm_scale": scalar("float32", 128**-0.5),

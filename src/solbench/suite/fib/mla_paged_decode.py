@@ -5,7 +5,17 @@ plus 64 rotary ones that all heads share, and the value is the latent part again
 tensor-parallel ranks.
 """
 
-from solbench.suite import Model, Problem, activation, draw, rows, scalar, var
+from solbench.suite import (
+    KEY_KINDS,
+    QUERY_KINDS,
+    Model,
+    Problem,
+    activation,
+    draw,
+    rows,
+    scalar,
+    var,
+)
 
 PAGES = draw.page_table(sequences="batch_size", used="num_kv_indices", pool="num_pages")
 PROBLEM = Problem(
@@ -27,10 +37,10 @@ PROBLEM = Problem(
     },
     constraints=("num_kv_indices <= num_pages", "batch_size <= num_kv_indices"),
     inputs={
-        "q_nope": activation("bfloat16[batch_size, num_heads, latent_dim]", draw.normal()),
-        "q_pe": activation("bfloat16[batch_size, num_heads, rope_dim]", draw.normal()),
-        "ckv_cache": activation("bfloat16[num_pages, page_size, latent_dim]", draw.normal()),
-        "kpe_cache": activation("bfloat16[num_pages, page_size, rope_dim]", draw.normal()),
+        "q_nope": activation("bfloat16[batch_size, num_heads, latent_dim]", draw.normal(), QUERY_KINDS),
+        "q_pe": activation("bfloat16[batch_size, num_heads, rope_dim]", draw.normal(), QUERY_KINDS),
+        "ckv_cache": activation("bfloat16[num_pages, page_size, latent_dim]", draw.normal(), ("sparsity",)),
+        "kpe_cache": activation("bfloat16[num_pages, page_size, rope_dim]", draw.normal(), KEY_KINDS),
         "kv_indptr": activation("int32[len_indptr]", PAGES["indptr"]),
         "kv_indices": activation("int32[num_kv_indices]", PAGES["indices"]),
         "sm_scale": scalar("float32", 192**-0.5),

@@ -3,7 +3,17 @@
 Each sequence's last query sees all its cached tokens, each earlier one sees one less.
 """
 
-from solbench.suite import Model, Problem, activation, draw, rows, scalar, var
+from solbench.suite import (
+    KEY_KINDS,
+    QUERY_KINDS,
+    Model,
+    Problem,
+    activation,
+    draw,
+    rows,
+    scalar,
+    var,
+)
 
 BATCH = draw.prefill_batch(
     sequences="batch_size", new="total_q", total="num_kv_indices", pool="num_pages"
@@ -27,10 +37,10 @@ PROBLEM = Problem(
     },
     constraints=("total_q <= num_kv_indices", "num_kv_indices <= num_pages"),
     inputs={
-        "q_nope": activation("bfloat16[total_q, num_heads, latent_dim]", draw.normal()),
-        "q_pe": activation("bfloat16[total_q, num_heads, rope_dim]", draw.normal()),
-        "ckv_cache": activation("bfloat16[num_pages, page_size, latent_dim]", draw.normal()),
-        "kpe_cache": activation("bfloat16[num_pages, page_size, rope_dim]", draw.normal()),
+        "q_nope": activation("bfloat16[total_q, num_heads, latent_dim]", draw.normal(), QUERY_KINDS),
+        "q_pe": activation("bfloat16[total_q, num_heads, rope_dim]", draw.normal(), QUERY_KINDS),
+        "ckv_cache": activation("bfloat16[num_pages, page_size, latent_dim]", draw.normal(), ("sparsity",)),
+        "kpe_cache": activation("bfloat16[num_pages, page_size, rope_dim]", draw.normal(), KEY_KINDS),
         "qo_indptr": activation("int32[len_indptr]", BATCH["qo_indptr"]),
         "kv_indptr": activation("int32[len_indptr]", BATCH["kv_indptr"]),
         "kv_indices": activation("int32[num_kv_indices]", BATCH["kv_indices"]),

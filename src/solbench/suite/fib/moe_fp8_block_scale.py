@@ -37,7 +37,9 @@ PROBLEM = Problem(
         "router_logits": activation("float32[num_tokens, num_experts]", draw.router_logits()),
         "routing_bias": weight("float32[num_experts]", draw.correction_bias()),
         "hidden_states": activation("float8_e4m3fn[num_tokens, hidden_size]", HIDDEN["values"]),
-        "hidden_scales": activation("float32[num_tokens, hidden_blocks]", HIDDEN["scales"]),
+        "hidden_scales": activation(
+            "float32[num_tokens, hidden_blocks]", HIDDEN["scales"], ("scale", "outliers")
+        ),
         "gate_up_weights": weight(
             "float8_e4m3fn[num_local_experts, two_inner, hidden_size]", FIRST["values"]
         ),

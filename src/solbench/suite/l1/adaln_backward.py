@@ -3,7 +3,17 @@
 Shift and scale belong to an image, so their gradients are sums over its tokens; the norm has no gain.
 """
 
-from solbench.suite import Gradient, Model, Problem, activation, computed, draw, rows, var
+from solbench.suite import (
+    EVERY_KIND,
+    Gradient,
+    Model,
+    Problem,
+    activation,
+    computed,
+    draw,
+    rows,
+    var,
+)
 
 SAVED = computed("statistics", "x")
 PROBLEM = Problem(
@@ -27,7 +37,7 @@ PROBLEM = Problem(
     ),
     axes={"batch": var, "tokens": var, "hidden": 2432},
     inputs={
-        "grad_y": activation("bfloat16[batch, tokens, hidden]", draw.normal(std=0.1)),
+        "grad_y": activation("bfloat16[batch, tokens, hidden]", draw.normal(std=0.1), EVERY_KIND),
         "x": activation("bfloat16[batch, tokens, hidden]", draw.normal(mean=0.2, std=1.5)),
         "scale": activation("bfloat16[batch, hidden]", draw.normal(std=0.3)),
         "mean": activation("float32[batch, tokens, 1]", SAVED[0]),

@@ -3,7 +3,7 @@
 Scale and shift come from the timestep; they are the same for all tokens of an image.
 """
 
-from solbench.suite import Model, Problem, activation, draw, rows, scalar, var
+from solbench.suite import EVERY_KIND, Model, Problem, activation, draw, rows, scalar, var
 
 PROBLEM = Problem(
     name="adaln_modulate_bf16_h3072",
@@ -38,9 +38,9 @@ PROBLEM = Problem(
     ),
     axes={"batch": var, "tokens": var, "hidden": 3072},
     inputs={
-        "x": activation("bfloat16[batch, tokens, hidden]", draw.residual_stream()),
-        "shift": activation("bfloat16[batch, hidden]", draw.normal(std=0.3)),
-        "scale": activation("bfloat16[batch, hidden]", draw.normal(std=0.3)),
+        "x": activation("bfloat16[batch, tokens, hidden]", draw.residual_stream(), EVERY_KIND),
+        "shift": activation("bfloat16[batch, hidden]", draw.normal(std=0.3), EVERY_KIND),
+        "scale": activation("bfloat16[batch, hidden]", draw.normal(std=0.3), EVERY_KIND),
         "eps": scalar("float32", 1e-6),
     },
     outputs={"y": "bfloat16[batch, tokens, hidden]"},

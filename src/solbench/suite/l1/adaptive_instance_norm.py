@@ -3,7 +3,7 @@
 The style vector of the speaker gives a gain and a shift per channel by one linear layer.
 """
 
-from solbench.suite import Model, Problem, activation, draw, rows, var, weight
+from solbench.suite import EVERY_KIND, Model, Problem, activation, draw, rows, var, weight
 
 PROBLEM = Problem(
     name="adaptive_instance_norm_fp32_c512",
@@ -18,8 +18,8 @@ PROBLEM = Problem(
     ),
     axes={"batch": var, "frames": var, "channels": 512, "style_dim": 128, "two_channels": "2 * channels"},
     inputs={
-        "x": activation("float32[batch, channels, frames]", draw.normal(mean=0.5, std=2.0)),
-        "style": activation("float32[batch, style_dim]", draw.normal()),
+        "x": activation("float32[batch, channels, frames]", draw.normal(mean=0.5, std=2.0), EVERY_KIND),
+        "style": activation("float32[batch, style_dim]", draw.normal(), EVERY_KIND),
         "projection": weight("float32[two_channels, style_dim]", draw.weight_matrix()),
         "projection_bias": weight("float32[two_channels]", draw.normal(std=0.1)),
     },

@@ -1,6 +1,16 @@
 """Causal grouped-query attention of a prefill batch: five query heads share a key-value head."""
 
-from solbench.suite import Model, Problem, activation, draw, rows, var
+from solbench.suite import (
+    EVERY_KIND,
+    KEY_KINDS,
+    QUERY_KINDS,
+    Model,
+    Problem,
+    activation,
+    draw,
+    rows,
+    var,
+)
 
 PROBLEM = Problem(
     name="attention_causal_gqa_bf16_h40_kv8_d128",
@@ -20,9 +30,9 @@ PROBLEM = Problem(
     ),
     axes={"batch": var, "seq_len": var, "num_heads": 40, "num_kv_heads": 8, "head_dim": 128},
     inputs={
-        "query": activation("bfloat16[batch, num_heads, seq_len, head_dim]", draw.normal()),
-        "key": activation("bfloat16[batch, num_kv_heads, seq_len, head_dim]", draw.normal()),
-        "value": activation("bfloat16[batch, num_kv_heads, seq_len, head_dim]", draw.normal()),
+        "query": activation("bfloat16[batch, num_heads, seq_len, head_dim]", draw.normal(), QUERY_KINDS),
+        "key": activation("bfloat16[batch, num_kv_heads, seq_len, head_dim]", draw.normal(), KEY_KINDS),
+        "value": activation("bfloat16[batch, num_kv_heads, seq_len, head_dim]", draw.normal(), EVERY_KIND),
     },
     outputs={"output": "bfloat16[batch, num_heads, seq_len, head_dim]"},
     workloads=rows(

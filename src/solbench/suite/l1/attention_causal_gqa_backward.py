@@ -3,7 +3,17 @@
 Weights are recomputed; a key-value head's gradients are sums over the eight query heads that share it.
 """
 
-from solbench.suite import Gradient, Model, Problem, activation, computed, draw, rows, var
+from solbench.suite import (
+    EVERY_KIND,
+    Gradient,
+    Model,
+    Problem,
+    activation,
+    computed,
+    draw,
+    rows,
+    var,
+)
 
 SAVED = computed("attend", "query", "key", "value")
 PROBLEM = Problem(
@@ -20,7 +30,9 @@ PROBLEM = Problem(
     ),
     axes={"batch": var, "seq_len": var, "num_heads": 64, "num_kv_heads": 8, "head_dim": 128},
     inputs={
-        "grad_output": activation("bfloat16[batch, num_heads, seq_len, head_dim]", draw.normal(std=0.1)),
+        "grad_output": activation(
+            "bfloat16[batch, num_heads, seq_len, head_dim]", draw.normal(std=0.1), EVERY_KIND
+        ),
         "query": activation("bfloat16[batch, num_heads, seq_len, head_dim]", draw.normal()),
         "key": activation("bfloat16[batch, num_kv_heads, seq_len, head_dim]", draw.normal()),
         "value": activation("bfloat16[batch, num_kv_heads, seq_len, head_dim]", draw.normal()),

@@ -3,7 +3,18 @@
 Chunks of 14 frames with 5 chunks to the left: latency is bounded, work grows with length only linearly.
 """
 
-from solbench.suite import Model, Problem, activation, draw, rows, scalar, var
+from solbench.suite import (
+    EVERY_KIND,
+    KEY_KINDS,
+    QUERY_KINDS,
+    Model,
+    Problem,
+    activation,
+    draw,
+    rows,
+    scalar,
+    var,
+)
 
 PROBLEM = Problem(
     name="attention_chunked_fp32_h8_d64",
@@ -19,9 +30,9 @@ PROBLEM = Problem(
     ),
     axes={"batch": var, "frames": var, "chunk": 14, "left": 5, "heads": 8, "head_dim": 64},
     inputs={
-        "query": activation("float32[batch, heads, frames, head_dim]", draw.normal()),
-        "key": activation("float32[batch, heads, frames, head_dim]", draw.normal()),
-        "value": activation("float32[batch, heads, frames, head_dim]", draw.normal()),
+        "query": activation("float32[batch, heads, frames, head_dim]", draw.normal(), QUERY_KINDS),
+        "key": activation("float32[batch, heads, frames, head_dim]", draw.normal(), KEY_KINDS),
+        "value": activation("float32[batch, heads, frames, head_dim]", draw.normal(), EVERY_KIND),
         "chunk": scalar("int32", "chunk"),
         "left": scalar("int32", "left"),
     },

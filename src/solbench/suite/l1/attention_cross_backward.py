@@ -3,7 +3,17 @@
 Float32, no mask; some text tokens have no image to look at, their output was multiplied by zero.
 """
 
-from solbench.suite import Gradient, Model, Problem, activation, computed, draw, rows, var
+from solbench.suite import (
+    EVERY_KIND,
+    Gradient,
+    Model,
+    Problem,
+    activation,
+    computed,
+    draw,
+    rows,
+    var,
+)
 
 PROBLEM = Problem(
     name="attention_cross_backward_fp32_h32_d128",
@@ -19,10 +29,12 @@ PROBLEM = Problem(
     ),
     axes={"batch": var, "text_len": var, "image_len": 1601, "num_heads": 32, "head_dim": 128},
     inputs={
-        "grad_output": activation("float32[batch, num_heads, text_len, head_dim]", draw.normal(std=0.1)),
+        "grad_output": activation(
+            "float32[batch, num_heads, text_len, head_dim]", draw.normal(std=0.1), EVERY_KIND
+        ),
         "query": activation("float32[batch, num_heads, text_len, head_dim]", draw.normal()),
         "key": activation("float32[batch, num_heads, image_len, head_dim]", draw.normal()),
-        "value": activation("float32[batch, num_heads, image_len, head_dim]", draw.normal()),
+        "value": activation("float32[batch, num_heads, image_len, head_dim]", draw.normal(), EVERY_KIND),
         "sees_image": activation("float32[batch, text_len]", draw.padding_mask()),
         "weights": activation(
             "float32[batch, num_heads, text_len, image_len]", computed("attention_weights", "query", "key")

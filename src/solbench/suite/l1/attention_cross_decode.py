@@ -3,7 +3,17 @@
 Keys and values of a clip do not change from step to step. Several hypotheses of a beam share one clip.
 """
 
-from solbench.suite import Model, Problem, activation, draw, rows, var
+from solbench.suite import (
+    EVERY_KIND,
+    KEY_KINDS,
+    QUERY_KINDS,
+    Model,
+    Problem,
+    activation,
+    draw,
+    rows,
+    var,
+)
 
 PROBLEM = Problem(
     name="attention_cross_decode_fp32_h20_d64",
@@ -18,9 +28,9 @@ PROBLEM = Problem(
     ),
     axes={"clips": var, "beams": var, "frames": 1500, "num_heads": 20, "head_dim": 64},
     inputs={
-        "query": activation("float32[clips, beams, num_heads, head_dim]", draw.normal()),
-        "key": activation("float32[clips, num_heads, frames, head_dim]", draw.normal()),
-        "value": activation("float32[clips, num_heads, frames, head_dim]", draw.normal()),
+        "query": activation("float32[clips, beams, num_heads, head_dim]", draw.normal(), QUERY_KINDS),
+        "key": activation("float32[clips, num_heads, frames, head_dim]", draw.normal(), KEY_KINDS),
+        "value": activation("float32[clips, num_heads, frames, head_dim]", draw.normal(), EVERY_KIND),
     },
     outputs={"output": "float32[clips, beams, num_heads, head_dim]"},
     workloads=rows(

@@ -1,6 +1,17 @@
 """Cross-attention of image tokens to 77 text tokens in float16; heads of 64 channels lie side by side."""
 
-from solbench.suite import Model, Problem, activation, draw, rows, scalar, var
+from solbench.suite import (
+    EVERY_KIND,
+    KEY_KINDS,
+    QUERY_KINDS,
+    Model,
+    Problem,
+    activation,
+    draw,
+    rows,
+    scalar,
+    var,
+)
 
 PROBLEM = Problem(
     name="attention_cross_unet_fp16_h20_d64",
@@ -21,9 +32,9 @@ PROBLEM = Problem(
     ),
     axes={"batch": var, "tokens": var, "text_len": 77, "num_heads": 20, "hidden": "num_heads * 64"},
     inputs={
-        "query": activation("float16[batch, tokens, hidden]", draw.normal()),
-        "key": activation("float16[batch, text_len, hidden]", draw.normal()),
-        "value": activation("float16[batch, text_len, hidden]", draw.normal()),
+        "query": activation("float16[batch, tokens, hidden]", draw.normal(), QUERY_KINDS),
+        "key": activation("float16[batch, text_len, hidden]", draw.normal(), KEY_KINDS),
+        "value": activation("float16[batch, text_len, hidden]", draw.normal(), EVERY_KIND),
         "num_heads": scalar("int32", "num_heads"),
     },
     outputs={"output": "float16[batch, tokens, hidden]"},

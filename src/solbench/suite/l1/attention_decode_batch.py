@@ -3,7 +3,17 @@
 Ten query heads share a key-value head.
 """
 
-from solbench.suite import Model, Problem, activation, draw, rows, var
+from solbench.suite import (
+    EVERY_KIND,
+    KEY_KINDS,
+    QUERY_KINDS,
+    Model,
+    Problem,
+    activation,
+    draw,
+    rows,
+    var,
+)
 
 LENGTHS = draw.ragged_lengths(sequences="batch", total="total_keys", spread=0.2)
 PROBLEM = Problem(
@@ -22,9 +32,11 @@ PROBLEM = Problem(
         "num_heads": 80, "num_kv_heads": 8, "head_dim": 128,
     },
     inputs={
-        "query": activation("bfloat16[batch, num_heads, head_dim]", draw.normal()),
-        "key_cache": activation("bfloat16[batch, num_kv_heads, capacity, head_dim]", draw.normal()),
-        "value_cache": activation("bfloat16[batch, num_kv_heads, capacity, head_dim]", draw.normal()),
+        "query": activation("bfloat16[batch, num_heads, head_dim]", draw.normal(), QUERY_KINDS),
+        "key_cache": activation("bfloat16[batch, num_kv_heads, capacity, head_dim]", draw.normal(), KEY_KINDS),
+        "value_cache": activation(
+            "bfloat16[batch, num_kv_heads, capacity, head_dim]", draw.normal(), EVERY_KIND
+        ),
         "lengths": activation("int32[batch]", LENGTHS["lengths"]),
     },
     outputs={"output": "bfloat16[batch, num_heads, head_dim]"},

@@ -4,7 +4,17 @@ Each stream has its own queries, keys and values; all tokens see all tokens, and
 output, its heads side by side.
 """
 
-from solbench.suite import Model, Problem, activation, draw, rows, var
+from solbench.suite import (
+    EVERY_KIND,
+    KEY_KINDS,
+    QUERY_KINDS,
+    Model,
+    Problem,
+    activation,
+    draw,
+    rows,
+    var,
+)
 
 PROBLEM = Problem(
     name="attention_joint_bf16_h24_d128",
@@ -27,12 +37,14 @@ PROBLEM = Problem(
         "hidden": "num_heads * head_dim",
     },
     inputs={
-        "text_query": activation("bfloat16[batch, text_len, num_heads, head_dim]", draw.normal()),
-        "text_key": activation("bfloat16[batch, text_len, num_heads, head_dim]", draw.normal()),
-        "text_value": activation("bfloat16[batch, text_len, num_heads, head_dim]", draw.normal()),
-        "image_query": activation("bfloat16[batch, image_len, num_heads, head_dim]", draw.normal()),
-        "image_key": activation("bfloat16[batch, image_len, num_heads, head_dim]", draw.normal()),
-        "image_value": activation("bfloat16[batch, image_len, num_heads, head_dim]", draw.normal()),
+        "text_query": activation("bfloat16[batch, text_len, num_heads, head_dim]", draw.normal(), QUERY_KINDS),
+        "text_key": activation("bfloat16[batch, text_len, num_heads, head_dim]", draw.normal(), KEY_KINDS),
+        "text_value": activation("bfloat16[batch, text_len, num_heads, head_dim]", draw.normal(), EVERY_KIND),
+        "image_query": activation(
+            "bfloat16[batch, image_len, num_heads, head_dim]", draw.normal(), QUERY_KINDS
+        ),
+        "image_key": activation("bfloat16[batch, image_len, num_heads, head_dim]", draw.normal(), KEY_KINDS),
+        "image_value": activation("bfloat16[batch, image_len, num_heads, head_dim]", draw.normal(), EVERY_KIND),
     },
     outputs={
         "text_output": "bfloat16[batch, text_len, hidden]",

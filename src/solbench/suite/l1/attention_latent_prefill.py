@@ -3,7 +3,18 @@
 Used for prefill, where expanding the latent vectors once costs less than absorbing them into every query.
 """
 
-from solbench.suite import Model, Problem, activation, draw, rows, scalar, var
+from solbench.suite import (
+    EVERY_KIND,
+    KEY_KINDS,
+    QUERY_KINDS,
+    Model,
+    Problem,
+    activation,
+    draw,
+    rows,
+    scalar,
+    var,
+)
 
 PROBLEM = Problem(
     name="attention_latent_prefill_bf16_h128_k192_v128",
@@ -25,9 +36,9 @@ PROBLEM = Problem(
     axes={"query_len": var, "key_len": var, "num_heads": 128, "key_dim": 192, "value_dim": 128},
     constraints=("query_len <= key_len",),
     inputs={
-        "query": activation("bfloat16[query_len, num_heads, key_dim]", draw.normal()),
-        "key": activation("bfloat16[key_len, num_heads, key_dim]", draw.normal()),
-        "value": activation("bfloat16[key_len, num_heads, value_dim]", draw.normal()),
+        "query": activation("bfloat16[query_len, num_heads, key_dim]", draw.normal(), QUERY_KINDS),
+        "key": activation("bfloat16[key_len, num_heads, key_dim]", draw.normal(), KEY_KINDS),
+        "value": activation("bfloat16[key_len, num_heads, value_dim]", draw.normal(), EVERY_KIND),
         "scale": scalar("float32", 0.1352),
     },
     outputs={"output": "bfloat16[query_len, num_heads, value_dim]"},

@@ -3,7 +3,7 @@
 The 32 × 32 state and the sum of keys are recomputed; they are small.
 """
 
-from solbench.suite import Gradient, Model, Problem, activation, draw, rows, var
+from solbench.suite import EVERY_KIND, Gradient, Model, Problem, activation, draw, rows, var
 
 PROBLEM = Problem(
     name="attention_linear_backward_fp32_h70_d32",
@@ -19,10 +19,10 @@ PROBLEM = Problem(
     ),
     axes={"batch": var, "tokens": var, "heads": 70, "head_dim": 32},
     inputs={
-        "grad_output": activation("float32[batch, heads, tokens, head_dim]", draw.normal(std=0.1)),
-        "query": activation("float32[batch, heads, tokens, head_dim]", draw.normal(mean=0.5)),
-        "key": activation("float32[batch, heads, tokens, head_dim]", draw.normal(mean=0.5)),
-        "value": activation("float32[batch, heads, tokens, head_dim]", draw.normal()),
+        "grad_output": activation("float32[batch, heads, tokens, head_dim]", draw.normal(std=0.1), EVERY_KIND),
+        "query": activation("float32[batch, heads, tokens, head_dim]", draw.normal(mean=0.5), ("scale",)),
+        "key": activation("float32[batch, heads, tokens, head_dim]", draw.normal(mean=0.5), ("scale",)),
+        "value": activation("float32[batch, heads, tokens, head_dim]", draw.normal(), EVERY_KIND),
     },
     outputs={
         "grad_query": "float32[batch, heads, tokens, head_dim]",

@@ -3,7 +3,7 @@
 No softmax: keys and values are summed into the state first, and each query divides by its sum of weights.
 """
 
-from solbench.suite import Model, Problem, activation, draw, rows, var
+from solbench.suite import EVERY_KIND, Model, Problem, activation, draw, rows, var
 
 PROBLEM = Problem(
     name="attention_linear_relu_fp32_h70_d32",
@@ -24,9 +24,9 @@ PROBLEM = Problem(
     ),
     axes={"batch": var, "tokens": var, "heads": 70, "head_dim": 32},
     inputs={
-        "query": activation("float32[batch, heads, tokens, head_dim]", draw.normal()),
-        "key": activation("float32[batch, heads, tokens, head_dim]", draw.normal()),
-        "value": activation("float32[batch, heads, tokens, head_dim]", draw.normal()),
+        "query": activation("float32[batch, heads, tokens, head_dim]", draw.normal(), ("scale",)),
+        "key": activation("float32[batch, heads, tokens, head_dim]", draw.normal(), ("scale",)),
+        "value": activation("float32[batch, heads, tokens, head_dim]", draw.normal(), EVERY_KIND),
     },
     outputs={"output": "float32[batch, heads, tokens, head_dim]"},
     workloads=rows(

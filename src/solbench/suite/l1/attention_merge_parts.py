@@ -3,7 +3,7 @@
 The second step of a split decode; a part that a short sequence does not have says minus infinity.
 """
 
-from solbench.suite import Model, Problem, activation, draw, rows, var
+from solbench.suite import EVERY_KIND, Model, Problem, activation, draw, rows, var
 
 PARTS = draw.attention_parts(rows="batch", heads="heads", parts="parts", channels="channels")
 PROBLEM = Problem(
@@ -19,7 +19,7 @@ PROBLEM = Problem(
     ),
     axes={"batch": var, "parts": var, "heads": 128, "channels": 512},
     inputs={
-        "partial": activation("float32[batch, parts, heads, channels]", PARTS["partial"]),
+        "partial": activation("float32[batch, parts, heads, channels]", PARTS["partial"], EVERY_KIND),
         "lse": activation("float32[batch, parts, heads]", PARTS["lse"]),
     },
     outputs={

@@ -3,7 +3,17 @@
 Query and gate come interleaved by head from one projection.
 """
 
-from solbench.suite import Model, Problem, activation, draw, rows, var
+from solbench.suite import (
+    EVERY_KIND,
+    KEY_KINDS,
+    QUERY_KINDS,
+    Model,
+    Problem,
+    activation,
+    draw,
+    rows,
+    var,
+)
 
 PROBLEM = Problem(
     name="attention_output_gate_bf16_h16_kv2_d256",
@@ -21,9 +31,9 @@ PROBLEM = Problem(
         "two_dim": "2 * head_dim", "hidden": "num_heads * head_dim",
     },
     inputs={
-        "query_gate": activation("bfloat16[batch, seq_len, num_heads, two_dim]", draw.normal()),
-        "key": activation("bfloat16[batch, seq_len, num_kv_heads, head_dim]", draw.normal()),
-        "value": activation("bfloat16[batch, seq_len, num_kv_heads, head_dim]", draw.normal()),
+        "query_gate": activation("bfloat16[batch, seq_len, num_heads, two_dim]", draw.normal(), QUERY_KINDS),
+        "key": activation("bfloat16[batch, seq_len, num_kv_heads, head_dim]", draw.normal(), KEY_KINDS),
+        "value": activation("bfloat16[batch, seq_len, num_kv_heads, head_dim]", draw.normal(), EVERY_KIND),
     },
     outputs={"output": "bfloat16[batch, seq_len, hidden]"},
     workloads=rows(

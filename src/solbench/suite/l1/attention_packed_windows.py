@@ -3,7 +3,17 @@
 Windows at an image's border are smaller, so that their lengths differ; heads have 80 channels.
 """
 
-from solbench.suite import Model, Problem, activation, draw, rows, var
+from solbench.suite import (
+    EVERY_KIND,
+    KEY_KINDS,
+    QUERY_KINDS,
+    Model,
+    Problem,
+    activation,
+    draw,
+    rows,
+    var,
+)
 
 WINDOWS = draw.ragged_lengths(sequences="num_windows", total="num_patches", least=4, spread=0.3)
 PROBLEM = Problem(
@@ -23,9 +33,9 @@ PROBLEM = Problem(
         "len_indptr": "num_windows + 1",
     },
     inputs={
-        "query": activation("bfloat16[num_patches, num_heads, head_dim]", draw.normal()),
-        "key": activation("bfloat16[num_patches, num_heads, head_dim]", draw.normal()),
-        "value": activation("bfloat16[num_patches, num_heads, head_dim]", draw.normal()),
+        "query": activation("bfloat16[num_patches, num_heads, head_dim]", draw.normal(), QUERY_KINDS),
+        "key": activation("bfloat16[num_patches, num_heads, head_dim]", draw.normal(), KEY_KINDS),
+        "value": activation("bfloat16[num_patches, num_heads, head_dim]", draw.normal(), EVERY_KIND),
         "starts": activation("int32[len_indptr]", WINDOWS["indptr"]),
     },
     outputs={"output": "bfloat16[num_patches, num_heads, head_dim]"},

@@ -3,7 +3,17 @@
 Outputs at padded places are zero.
 """
 
-from solbench.suite import Model, Problem, activation, draw, rows, var
+from solbench.suite import (
+    EVERY_KIND,
+    KEY_KINDS,
+    QUERY_KINDS,
+    Model,
+    Problem,
+    activation,
+    draw,
+    rows,
+    var,
+)
 
 PROBLEM = Problem(
     name="attention_padded_bf16_h32_d128",
@@ -18,9 +28,9 @@ PROBLEM = Problem(
     ),
     axes={"batch": var, "seq_len": var, "num_heads": 32, "head_dim": 128},
     inputs={
-        "query": activation("bfloat16[batch, seq_len, num_heads, head_dim]", draw.normal()),
-        "key": activation("bfloat16[batch, seq_len, num_heads, head_dim]", draw.normal()),
-        "value": activation("bfloat16[batch, seq_len, num_heads, head_dim]", draw.normal()),
+        "query": activation("bfloat16[batch, seq_len, num_heads, head_dim]", draw.normal(), QUERY_KINDS),
+        "key": activation("bfloat16[batch, seq_len, num_heads, head_dim]", draw.normal(), KEY_KINDS),
+        "value": activation("bfloat16[batch, seq_len, num_heads, head_dim]", draw.normal(), EVERY_KIND),
         "real": activation("bool[batch, seq_len]", draw.padding_mask()),
     },
     outputs={"output": "bfloat16[batch, seq_len, num_heads, head_dim]"},

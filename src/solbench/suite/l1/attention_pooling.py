@@ -24,7 +24,9 @@ PROBLEM = Problem(
         "half_rows": "(rows + 1) // 2", "half_columns": "(columns + 1) // 2",
     },
     inputs={
-        "patches": activation("float32[images, rows, columns, channels]", draw.normal(mean=0.2)),
+        "patches": activation(
+            "float32[images, rows, columns, channels]", draw.normal(mean=0.2), ("sign", "outliers", "sparsity")
+        ),
         "query_weight": weight("float32[hidden, channels]", draw.weight_matrix()),
         "key_weight": weight("float32[hidden, channels]", draw.weight_matrix()),
         "value_weight": weight("float32[hidden, channels]", draw.weight_matrix()),

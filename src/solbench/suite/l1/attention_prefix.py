@@ -3,7 +3,17 @@
 Each sequence of the batch has its own prefix length.
 """
 
-from solbench.suite import Model, Problem, activation, draw, rows, var
+from solbench.suite import (
+    EVERY_KIND,
+    KEY_KINDS,
+    QUERY_KINDS,
+    Model,
+    Problem,
+    activation,
+    draw,
+    rows,
+    var,
+)
 
 PREFIX = draw.ragged_lengths(sequences="batch", total="prefix_total", spread=0.2)
 PROBLEM = Problem(
@@ -24,9 +34,9 @@ PROBLEM = Problem(
         "num_heads": 8, "num_kv_heads": 4, "head_dim": 256,
     },
     inputs={
-        "query": activation("bfloat16[batch, num_heads, seq_len, head_dim]", draw.normal()),
-        "key": activation("bfloat16[batch, num_kv_heads, seq_len, head_dim]", draw.normal()),
-        "value": activation("bfloat16[batch, num_kv_heads, seq_len, head_dim]", draw.normal()),
+        "query": activation("bfloat16[batch, num_heads, seq_len, head_dim]", draw.normal(), QUERY_KINDS),
+        "key": activation("bfloat16[batch, num_kv_heads, seq_len, head_dim]", draw.normal(), KEY_KINDS),
+        "value": activation("bfloat16[batch, num_kv_heads, seq_len, head_dim]", draw.normal(), EVERY_KIND),
         "prefix": activation("int32[batch]", PREFIX["lengths"]),
     },
     outputs={"output": "bfloat16[batch, num_heads, seq_len, head_dim]"},

@@ -3,7 +3,18 @@
 A query's bias for a key is one number for the key's row plus one for its column, both computed before.
 """
 
-from solbench.suite import Model, Problem, activation, draw, rows, scalar, var
+from solbench.suite import (
+    EVERY_KIND,
+    KEY_KINDS,
+    QUERY_KINDS,
+    Model,
+    Problem,
+    activation,
+    draw,
+    rows,
+    scalar,
+    var,
+)
 
 PROBLEM = Problem(
     name="attention_segment_global_fp32_h16_d80",
@@ -19,9 +30,9 @@ PROBLEM = Problem(
     ),
     axes={"images": var, "heads": 16, "side": 64, "head_dim": 80, "tokens": "side * side"},
     inputs={
-        "query": activation("float32[images, heads, tokens, head_dim]", draw.normal()),
-        "key": activation("float32[images, heads, tokens, head_dim]", draw.normal()),
-        "value": activation("float32[images, heads, tokens, head_dim]", draw.normal()),
+        "query": activation("float32[images, heads, tokens, head_dim]", draw.normal(), QUERY_KINDS),
+        "key": activation("float32[images, heads, tokens, head_dim]", draw.normal(), KEY_KINDS),
+        "value": activation("float32[images, heads, tokens, head_dim]", draw.normal(), EVERY_KIND),
         "row_bias": activation("float32[images, heads, tokens, side]", draw.normal()),
         "column_bias": activation("float32[images, heads, tokens, side]", draw.normal(label="column")),
         "side": scalar("int32", "side"),

@@ -3,7 +3,19 @@
 After the cyclic shift, the windows at the border hold tokens of regions that must not see each other.
 """
 
-from solbench.suite import Model, Problem, activation, draw, rows, scalar, var, weight
+from solbench.suite import (
+    EVERY_KIND,
+    KEY_KINDS,
+    QUERY_KINDS,
+    Model,
+    Problem,
+    activation,
+    draw,
+    rows,
+    scalar,
+    var,
+    weight,
+)
 
 PROBLEM = Problem(
     name="attention_shifted_window_fp32_h6_d30_w8",
@@ -21,9 +33,9 @@ PROBLEM = Problem(
         "windows": "batch * rows * columns", "tokens": "side * side",
     },
     inputs={
-        "query": activation("float32[windows, heads, tokens, head_dim]", draw.normal()),
-        "key": activation("float32[windows, heads, tokens, head_dim]", draw.normal()),
-        "value": activation("float32[windows, heads, tokens, head_dim]", draw.normal()),
+        "query": activation("float32[windows, heads, tokens, head_dim]", draw.normal(), QUERY_KINDS),
+        "key": activation("float32[windows, heads, tokens, head_dim]", draw.normal(), KEY_KINDS),
+        "value": activation("float32[windows, heads, tokens, head_dim]", draw.normal(), EVERY_KIND),
         "log_scale": weight("float32[heads]", draw.normal(mean=2.3, std=0.5)),
         "bias": weight("float32[heads, tokens, tokens]", draw.normal()),
         "rows": scalar("int32", "rows"),

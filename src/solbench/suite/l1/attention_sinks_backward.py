@@ -5,6 +5,7 @@ sink within.
 """
 
 from solbench.suite import (
+    EVERY_KIND,
     Gradient,
     Model,
     Problem,
@@ -34,7 +35,9 @@ PROBLEM = Problem(
         "batch": var, "seq_len": var, "window": 128, "num_heads": 64, "num_kv_heads": 8, "head_dim": 64,
     },
     inputs={
-        "grad_output": activation("bfloat16[batch, num_heads, seq_len, head_dim]", draw.normal(std=0.1)),
+        "grad_output": activation(
+            "bfloat16[batch, num_heads, seq_len, head_dim]", draw.normal(std=0.1), EVERY_KIND
+        ),
         "query": activation("bfloat16[batch, num_heads, seq_len, head_dim]", draw.normal()),
         "key": activation("bfloat16[batch, num_kv_heads, seq_len, head_dim]", draw.normal()),
         "value": activation("bfloat16[batch, num_kv_heads, seq_len, head_dim]", draw.normal()),

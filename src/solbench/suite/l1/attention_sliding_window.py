@@ -1,6 +1,17 @@
 """Causal attention that sees the last 1024 keys only, with heads of 256 channels, two to a key-value head."""
 
-from solbench.suite import Model, Problem, activation, draw, rows, scalar, var
+from solbench.suite import (
+    EVERY_KIND,
+    KEY_KINDS,
+    QUERY_KINDS,
+    Model,
+    Problem,
+    activation,
+    draw,
+    rows,
+    scalar,
+    var,
+)
 
 PROBLEM = Problem(
     name="attention_sliding_window_bf16_h16_kv8_d256_w1024",
@@ -18,9 +29,9 @@ PROBLEM = Problem(
         "batch": var, "seq_len": var, "window": 1024, "num_heads": 16, "num_kv_heads": 8, "head_dim": 256,
     },
     inputs={
-        "query": activation("bfloat16[batch, num_heads, seq_len, head_dim]", draw.normal()),
-        "key": activation("bfloat16[batch, num_kv_heads, seq_len, head_dim]", draw.normal()),
-        "value": activation("bfloat16[batch, num_kv_heads, seq_len, head_dim]", draw.normal()),
+        "query": activation("bfloat16[batch, num_heads, seq_len, head_dim]", draw.normal(), QUERY_KINDS),
+        "key": activation("bfloat16[batch, num_kv_heads, seq_len, head_dim]", draw.normal(), KEY_KINDS),
+        "value": activation("bfloat16[batch, num_kv_heads, seq_len, head_dim]", draw.normal(), EVERY_KIND),
         "window": scalar("int32", "window"),
     },
     outputs={"output": "bfloat16[batch, num_heads, seq_len, head_dim]"},

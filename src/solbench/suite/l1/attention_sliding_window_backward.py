@@ -1,6 +1,17 @@
 """Backward of sliding-window attention with as many key heads as query heads, from output and log-sum-exp."""
 
-from solbench.suite import Gradient, Model, Problem, activation, computed, draw, rows, scalar, var
+from solbench.suite import (
+    EVERY_KIND,
+    Gradient,
+    Model,
+    Problem,
+    activation,
+    computed,
+    draw,
+    rows,
+    scalar,
+    var,
+)
 
 SAVED = computed("attend", "query", "key", "value", "window")
 PROBLEM = Problem(
@@ -17,7 +28,9 @@ PROBLEM = Problem(
     ),
     axes={"batch": var, "seq_len": var, "window": 4096, "num_heads": 32, "head_dim": 128},
     inputs={
-        "grad_output": activation("bfloat16[batch, num_heads, seq_len, head_dim]", draw.normal(std=0.1)),
+        "grad_output": activation(
+            "bfloat16[batch, num_heads, seq_len, head_dim]", draw.normal(std=0.1), EVERY_KIND
+        ),
         "query": activation("bfloat16[batch, num_heads, seq_len, head_dim]", draw.normal()),
         "key": activation("bfloat16[batch, num_heads, seq_len, head_dim]", draw.normal()),
         "value": activation("bfloat16[batch, num_heads, seq_len, head_dim]", draw.normal()),

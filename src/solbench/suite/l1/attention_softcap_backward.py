@@ -3,7 +3,18 @@
 Starts from the output and its log-sum-exp; the cap's slope is one minus the square of the tangent.
 """
 
-from solbench.suite import Gradient, Model, Problem, activation, computed, draw, rows, scalar, var
+from solbench.suite import (
+    EVERY_KIND,
+    Gradient,
+    Model,
+    Problem,
+    activation,
+    computed,
+    draw,
+    rows,
+    scalar,
+    var,
+)
 
 SAVED = computed("attend", "query", "key", "value", "cap")
 PROBLEM = Problem(
@@ -21,7 +32,9 @@ PROBLEM = Problem(
     ),
     axes={"batch": var, "seq_len": var, "num_heads": 16, "num_kv_heads": 8, "head_dim": 256},
     inputs={
-        "grad_output": activation("bfloat16[batch, num_heads, seq_len, head_dim]", draw.normal(std=0.1)),
+        "grad_output": activation(
+            "bfloat16[batch, num_heads, seq_len, head_dim]", draw.normal(std=0.1), EVERY_KIND
+        ),
         "query": activation("bfloat16[batch, num_heads, seq_len, head_dim]", draw.normal(std=4.0)),
         "key": activation("bfloat16[batch, num_kv_heads, seq_len, head_dim]", draw.normal(std=4.0)),
         "value": activation("bfloat16[batch, num_kv_heads, seq_len, head_dim]", draw.normal()),

@@ -3,7 +3,17 @@
 The tree's nodes stand behind the prefix; a node's parent always has a smaller number.
 """
 
-from solbench.suite import Model, Problem, activation, draw, rows, var
+from solbench.suite import (
+    EVERY_KIND,
+    KEY_KINDS,
+    QUERY_KINDS,
+    Model,
+    Problem,
+    activation,
+    draw,
+    rows,
+    var,
+)
 
 PROBLEM = Problem(
     name="attention_tree_bf16_h64_kv8_d128",
@@ -21,9 +31,9 @@ PROBLEM = Problem(
         "num_heads": 64, "num_kv_heads": 8, "head_dim": 128,
     },
     inputs={
-        "query": activation("bfloat16[batch, nodes, num_heads, head_dim]", draw.normal()),
-        "key": activation("bfloat16[batch, keys, num_kv_heads, head_dim]", draw.normal()),
-        "value": activation("bfloat16[batch, keys, num_kv_heads, head_dim]", draw.normal()),
+        "query": activation("bfloat16[batch, nodes, num_heads, head_dim]", draw.normal(), QUERY_KINDS),
+        "key": activation("bfloat16[batch, keys, num_kv_heads, head_dim]", draw.normal(), KEY_KINDS),
+        "value": activation("bfloat16[batch, keys, num_kv_heads, head_dim]", draw.normal(), EVERY_KIND),
         "ancestor": activation("bool[batch, nodes, nodes]", draw.tree_mask()),
     },
     outputs={"output": "bfloat16[batch, nodes, num_heads, head_dim]"},

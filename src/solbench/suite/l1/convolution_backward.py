@@ -4,7 +4,7 @@ The input's gradient is the upstream gradient convolved with the kernel turned r
 the input convolved with the upstream gradient, images taking the place of channels.
 """
 
-from solbench.suite import Gradient, Model, Problem, activation, draw, rows, var, weight
+from solbench.suite import EVERY_KIND, Gradient, Model, Problem, activation, draw, rows, var, weight
 
 PROBLEM = Problem(
     name="convolution_backward_fp32_c320",
@@ -20,8 +20,8 @@ PROBLEM = Problem(
     ),
     axes={"batch": var, "inputs": 320, "outputs": 320, "height": var, "width": var},
     inputs={
-        "grad_y": activation("float32[batch, outputs, height, width]", draw.normal(std=0.1)),
-        "x": activation("float32[batch, inputs, height, width]", draw.normal()),
+        "grad_y": activation("float32[batch, outputs, height, width]", draw.normal(std=0.1), EVERY_KIND),
+        "x": activation("float32[batch, inputs, height, width]", draw.normal(), EVERY_KIND),
         "kernel": weight("float32[outputs, inputs, 3, 3]", draw.weight_matrix(fan_in=2880)),
     },
     outputs={

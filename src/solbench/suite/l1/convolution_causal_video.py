@@ -3,7 +3,7 @@
 The first frames see copies of nothing: time is padded with zeros in front only.
 """
 
-from solbench.suite import Model, Problem, activation, draw, rows, var, weight
+from solbench.suite import EVERY_KIND, Model, Problem, activation, draw, rows, var, weight
 
 PROBLEM = Problem(
     name="convolution_causal_video_bf16_c192",
@@ -18,7 +18,7 @@ PROBLEM = Problem(
     ),
     axes={"inputs": 192, "outputs": 192, "frames": var, "height": var, "width": var},
     inputs={
-        "x": activation("bfloat16[1, inputs, frames, height, width]", draw.normal()),
+        "x": activation("bfloat16[1, inputs, frames, height, width]", draw.normal(), EVERY_KIND),
         "kernel": weight("bfloat16[outputs, inputs, 3, 3, 3]", draw.weight_matrix(fan_in=5184)),
         "bias": weight("bfloat16[outputs]", draw.normal(std=0.1)),
     },

@@ -3,7 +3,7 @@
 The result has channels last, ready for the pointwise layers.
 """
 
-from solbench.suite import Model, Problem, activation, draw, rows, var, weight
+from solbench.suite import EVERY_KIND, Model, Problem, activation, draw, rows, var, weight
 
 PROBLEM = Problem(
     name="convolution_depthwise_norm_fp32_c512_k7",
@@ -18,7 +18,7 @@ PROBLEM = Problem(
     ),
     axes={"batch": var, "channels": 512, "height": var, "width": var},
     inputs={
-        "x": activation("float32[batch, channels, height, width]", draw.normal()),
+        "x": activation("float32[batch, channels, height, width]", draw.normal(), EVERY_KIND),
         "kernel": weight("float32[channels, 1, 7, 7]", draw.weight_matrix(fan_in=49)),
         "bias": weight("float32[channels]", draw.normal(std=0.2)),
         "gain": weight("float32[channels]", draw.norm_weight()),

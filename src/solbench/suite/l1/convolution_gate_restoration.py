@@ -3,7 +3,7 @@
 The gate needs no nonlinearity; channels are then scaled by one linear layer of their means over the image.
 """
 
-from solbench.suite import Model, Problem, activation, draw, rows, var, weight
+from solbench.suite import EVERY_KIND, Model, Problem, activation, draw, rows, var, weight
 
 PROBLEM = Problem(
     name="convolution_gate_restoration_fp32_c64",
@@ -19,7 +19,7 @@ PROBLEM = Problem(
     ),
     axes={"batch": var, "channels": 64, "two_channels": "2 * channels", "height": var, "width": var},
     inputs={
-        "x": activation("float32[batch, two_channels, height, width]", draw.normal(mean=0.2)),
+        "x": activation("float32[batch, two_channels, height, width]", draw.normal(mean=0.2), EVERY_KIND),
         "kernel": weight("float32[two_channels, 1, 3, 3]", draw.weight_matrix(fan_in=9)),
         "bias": weight("float32[two_channels]", draw.normal(mean=0.5, std=0.3)),
         "attention": weight("float32[channels, channels]", draw.weight_matrix()),

@@ -3,7 +3,7 @@
 Batch norm uses its running statistics; padded frames are set to zero before the depthwise convolution.
 """
 
-from solbench.suite import Model, Problem, activation, draw, rows, var, weight
+from solbench.suite import EVERY_KIND, Model, Problem, activation, draw, rows, var, weight
 
 PROBLEM = Problem(
     name="convolution_module_conformer_fp32_h1024_k9",
@@ -18,7 +18,7 @@ PROBLEM = Problem(
     ),
     axes={"batch": var, "frames": var, "hidden": 1024, "two_hidden": "2 * hidden", "kernel": 9},
     inputs={
-        "x": activation("float32[batch, frames, hidden]", draw.normal()),
+        "x": activation("float32[batch, frames, hidden]", draw.normal(), EVERY_KIND),
         "real": activation("bool[batch, frames]", draw.padding_mask()),
         "expand": weight("float32[two_hidden, hidden]", draw.weight_matrix()),
         "depthwise": weight("float32[hidden, 1, kernel]", draw.weight_matrix()),

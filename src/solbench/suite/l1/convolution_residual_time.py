@@ -1,6 +1,6 @@
 """A 3 × 3 convolution of a diffusion U-Net in float16, plus the timestep's vector at every pixel."""
 
-from solbench.suite import Model, Problem, activation, draw, rows, var, weight
+from solbench.suite import EVERY_KIND, Model, Problem, activation, draw, rows, var, weight
 
 PROBLEM = Problem(
     name="convolution_residual_time_fp16_c640",
@@ -15,10 +15,10 @@ PROBLEM = Problem(
     ),
     axes={"batch": var, "inputs": 640, "outputs": 640, "height": var, "width": var},
     inputs={
-        "x": activation("float16[batch, inputs, height, width]", draw.normal()),
+        "x": activation("float16[batch, inputs, height, width]", draw.normal(), EVERY_KIND),
         "kernel": weight("float16[outputs, inputs, 3, 3]", draw.weight_matrix(fan_in=5760)),
         "bias": weight("float16[outputs]", draw.normal(std=0.1)),
-        "time": activation("float16[batch, outputs]", draw.normal()),
+        "time": activation("float16[batch, outputs]", draw.normal(), EVERY_KIND),
     },
     outputs={"y": "float16[batch, outputs, height, width]"},
     workloads=rows(

@@ -1,6 +1,6 @@
 """Stem of a speech encoder: two convolutions over time with GELU, the second halving the rate; positions."""
 
-from solbench.suite import Model, Problem, activation, draw, rows, var, weight
+from solbench.suite import EVERY_KIND, Model, Problem, activation, draw, rows, var, weight
 
 PROBLEM = Problem(
     name="convolution_speech_stem_fp32_m128_h1280",
@@ -20,7 +20,7 @@ PROBLEM = Problem(
     ),
     axes={"batch": var, "mels": 128, "frames": var, "hidden": 1280, "positions": "frames // 2"},
     inputs={
-        "mel": activation("float32[batch, mels, frames]", draw.normal()),
+        "mel": activation("float32[batch, mels, frames]", draw.normal(), EVERY_KIND),
         "first": weight("float32[hidden, mels, 3]", draw.weight_matrix(fan_in=384)),
         "first_bias": weight("float32[hidden]", draw.normal(std=0.2)),
         "second": weight("float32[hidden, hidden, 3]", draw.weight_matrix(fan_in=3840)),

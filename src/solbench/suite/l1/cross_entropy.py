@@ -1,6 +1,6 @@
 """Cross-entropy of each token over 151,936 words in float32, and the log-sum-exp for the backward pass."""
 
-from solbench.suite import Model, Problem, activation, draw, rows, var
+from solbench.suite import EVERY_KIND, Model, Problem, activation, draw, rows, var
 
 PROBLEM = Problem(
     name="cross_entropy_fp32_v151936",
@@ -20,7 +20,7 @@ PROBLEM = Problem(
     ),
     axes={"num_tokens": var, "vocabulary": 151936},
     inputs={
-        "logits": activation("float32[num_tokens, vocabulary]", draw.normal(std=3.0)),
+        "logits": activation("float32[num_tokens, vocabulary]", draw.normal(std=3.0), EVERY_KIND),
         "targets": activation("int64[num_tokens]", draw.token_ids(vocabulary="vocabulary")),
     },
     outputs={"loss": "float32[num_tokens]", "lse": "float32[num_tokens]"},

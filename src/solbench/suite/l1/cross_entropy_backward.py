@@ -21,7 +21,7 @@ PROBLEM = Problem(
     ),
     axes={"num_tokens": var, "vocabulary": 128256},
     inputs={
-        "grad_loss": activation("float32[num_tokens]", draw.uniform(low=0.5, high=1.5)),
+        "grad_loss": activation("float32[num_tokens]", draw.uniform(low=0.5, high=1.5), ("scale", "sign")),
         "logits": activation("bfloat16[num_tokens, vocabulary]", draw.normal(std=3.0)),
         "targets": activation("int64[num_tokens]", draw.token_ids(vocabulary="vocabulary")),
         "lse": activation("float32[num_tokens]", computed("log_sum_exp", "logits")),

@@ -30,6 +30,7 @@ PROBLEM = Problem(
         "projection": weight("bfloat16[all_narrow, hidden]", draw.weight_matrix()),
         "layers": scalar("int32", "layers"),
     },
+    fixed_values="every token id occurs already, and an id has no other kind of value",
     outputs={
         "embedded": "bfloat16[num_tokens, hidden]",
         "per_layer": "bfloat16[num_tokens, layers, narrow]",

@@ -5,6 +5,7 @@ mean square a group. The gain's gradient is a sum over all tokens.
 """
 
 from solbench.suite import (
+    EVERY_KIND,
     Gradient,
     Model,
     Problem,
@@ -31,14 +32,12 @@ PROBLEM = Problem(
     ),
     axes={"num_tokens": var, "inner": 16384, "groups": 8},
     inputs={
-        "grad_y": activation("bfloat16[num_tokens, inner]", draw.normal(std=0.1)),
+        "grad_y": activation("bfloat16[num_tokens, inner]", draw.normal(std=0.1), EVERY_KIND),
         "x": activation("bfloat16[num_tokens, inner]", draw.normal()),
         "gate": activation("bfloat16[num_tokens, inner]", draw.normal(label="gate")),
         "gain": weight("bfloat16[inner]", draw.norm_weight()),
         "groups": scalar("int32", "groups"),
-        "rstd": activation(
-            "float32[num_tokens, groups, 1]", computed("reciprocal_rms", "x", "gate", "groups")
-        ),
+        "rstd": activation("float32[num_tokens, groups, 1]", computed("reciprocal_rms", "x", "gate", "groups")),
     },
     outputs={
         "grad_x": "bfloat16[num_tokens, inner]",

@@ -3,7 +3,7 @@
 Gate and value are halves of one projection's output, so the gradient is one tensor too. The value comes first.
 """
 
-from solbench.suite import Gradient, Model, Problem, activation, draw, rows, var
+from solbench.suite import EVERY_KIND, Gradient, Model, Problem, activation, draw, rows, var
 
 PROBLEM = Problem(
     name="geglu_exact_backward_fp16_i5120",
@@ -19,8 +19,8 @@ PROBLEM = Problem(
     ),
     axes={"batch": var, "tokens": var, "inner": 5120, "two_inner": "2 * inner"},
     inputs={
-        "grad_y": activation("float16[batch, tokens, inner]", draw.normal(std=0.1)),
-        "projected": activation("float16[batch, tokens, two_inner]", draw.normal(std=1.5)),
+        "grad_y": activation("float16[batch, tokens, inner]", draw.normal(std=0.1), EVERY_KIND),
+        "projected": activation("float16[batch, tokens, two_inner]", draw.normal(std=1.5), EVERY_KIND),
     },
     outputs={"grad_projected": "float16[batch, tokens, two_inner]"},
     gradient=Gradient("forward", ("projected",), ("grad_y",), ("projected",)),

@@ -1,6 +1,6 @@
 """GeGLU with the tanh form of GELU, gate and up in tensors of their own."""
 
-from solbench.suite import Model, Problem, activation, draw, rows, var
+from solbench.suite import EVERY_KIND, Model, Problem, activation, draw, rows, var
 
 PROBLEM = Problem(
     name="geglu_tanh_bf16_i15360",
@@ -20,8 +20,8 @@ PROBLEM = Problem(
     ),
     axes={"num_tokens": var, "inner": 15360},
     inputs={
-        "gate": activation("bfloat16[num_tokens, inner]", draw.normal(std=1.5)),
-        "up": activation("bfloat16[num_tokens, inner]", draw.normal(label="up")),
+        "gate": activation("bfloat16[num_tokens, inner]", draw.normal(std=1.5), EVERY_KIND),
+        "up": activation("bfloat16[num_tokens, inner]", draw.normal(label="up"), EVERY_KIND),
     },
     outputs={"y": "bfloat16[num_tokens, inner]"},
     workloads=rows(

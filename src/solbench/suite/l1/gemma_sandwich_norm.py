@@ -3,7 +3,7 @@
 Gains are stored as their difference from one.
 """
 
-from solbench.suite import Model, Problem, activation, draw, rows, scalar, var, weight
+from solbench.suite import EVERY_KIND, Model, Problem, activation, draw, rows, scalar, var, weight
 
 PROBLEM = Problem(
     name="gemma_sandwich_norm_bf16_h3840",
@@ -18,8 +18,8 @@ PROBLEM = Problem(
     ),
     axes={"num_tokens": var, "hidden": 3840},
     inputs={
-        "sublayer": activation("bfloat16[num_tokens, hidden]", draw.residual_stream()),
-        "residual": activation("bfloat16[num_tokens, hidden]", draw.residual_stream(std=4.0)),
+        "sublayer": activation("bfloat16[num_tokens, hidden]", draw.residual_stream(), EVERY_KIND),
+        "residual": activation("bfloat16[num_tokens, hidden]", draw.residual_stream(std=4.0), EVERY_KIND),
         "post_gain": weight("bfloat16[hidden]", draw.norm_weight(center=0.0)),
         "next_gain": weight("bfloat16[hidden]", draw.norm_weight(center=0.0)),
         "eps": scalar("float32", 1e-6),

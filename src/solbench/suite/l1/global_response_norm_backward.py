@@ -4,7 +4,18 @@ Each channel was rescaled by its L2 norm over the image, divided by the mean nor
 has a part in the scale of all others of its image.
 """
 
-from solbench.suite import Gradient, Model, Problem, activation, computed, draw, rows, var, weight
+from solbench.suite import (
+    EVERY_KIND,
+    Gradient,
+    Model,
+    Problem,
+    activation,
+    computed,
+    draw,
+    rows,
+    var,
+    weight,
+)
 
 PROBLEM = Problem(
     name="global_response_norm_backward_fp32_c2048",
@@ -20,7 +31,7 @@ PROBLEM = Problem(
     ),
     axes={"batch": var, "height": var, "width": var, "channels": 2048},
     inputs={
-        "grad_y": activation("float32[batch, height, width, channels]", draw.normal(std=0.1)),
+        "grad_y": activation("float32[batch, height, width, channels]", draw.normal(std=0.1), EVERY_KIND),
         "x": activation("float32[batch, height, width, channels]", draw.normal(mean=0.3)),
         "gain": weight("float32[channels]", draw.norm_weight(center=0.5)),
         "size": activation("float32[batch, 1, 1, channels]", computed("norms", "x")),

@@ -3,7 +3,18 @@
 Each group of channels of one image shares a mean and a reciprocal deviation, saved by the forward pass.
 """
 
-from solbench.suite import Gradient, Model, Problem, activation, computed, draw, rows, var, weight
+from solbench.suite import (
+    EVERY_KIND,
+    Gradient,
+    Model,
+    Problem,
+    activation,
+    computed,
+    draw,
+    rows,
+    var,
+    weight,
+)
 
 SAVED = computed("statistics", "x")
 PROBLEM = Problem(
@@ -20,7 +31,7 @@ PROBLEM = Problem(
     ),
     axes={"batch": var, "channels": 320, "height": var, "width": var},
     inputs={
-        "grad_y": activation("float32[batch, channels, height, width]", draw.normal(std=0.1)),
+        "grad_y": activation("float32[batch, channels, height, width]", draw.normal(std=0.1), EVERY_KIND),
         "x": activation("float32[batch, channels, height, width]", draw.normal(mean=0.2, std=1.5)),
         "gain": weight("float32[channels]", draw.norm_weight()),
         "mean": activation("float32[batch, 32, 1]", SAVED[0]),

@@ -1,6 +1,6 @@
 """GroupNorm and SiLU of a feature map, as before each convolution of a diffusion U-Net."""
 
-from solbench.suite import Model, Problem, activation, draw, rows, scalar, var, weight
+from solbench.suite import EVERY_KIND, Model, Problem, activation, draw, rows, scalar, var, weight
 
 PROBLEM = Problem(
     name="groupnorm_silu_fp16_c640",
@@ -20,7 +20,7 @@ PROBLEM = Problem(
     ),
     axes={"batch": var, "channels": 640, "height": var, "width": var, "groups": 32},
     inputs={
-        "x": activation("float16[batch, channels, height, width]", draw.normal(mean=0.2, std=1.5)),
+        "x": activation("float16[batch, channels, height, width]", draw.normal(mean=0.2, std=1.5), EVERY_KIND),
         "gain": weight("float16[channels]", draw.norm_weight()),
         "bias": weight("float16[channels]", draw.normal(std=0.2)),
         "groups": scalar("int32", "groups"),

@@ -3,7 +3,7 @@
 One product gives 1536 query channels, 512 key-value channels and 64 rotary ones; the first two are normalised.
 """
 
-from solbench.suite import Model, Problem, activation, draw, rows, var, weight
+from solbench.suite import EVERY_KIND, Model, Problem, activation, draw, rows, var, weight
 
 PROBLEM = Problem(
     name="latent_projection_bf16_h7168",
@@ -22,7 +22,7 @@ PROBLEM = Problem(
         "width": "query_rank + key_rank + rope_dim",
     },
     inputs={
-        "x": activation("bfloat16[num_tokens, hidden]", draw.normal()),
+        "x": activation("bfloat16[num_tokens, hidden]", draw.normal(), EVERY_KIND),
         "weight": weight("bfloat16[width, hidden]", draw.weight_matrix()),
         "query_gain": weight("bfloat16[query_rank]", draw.norm_weight()),
         "key_gain": weight("bfloat16[key_rank]", draw.norm_weight()),

@@ -4,7 +4,18 @@ Mean and reciprocal deviation were saved by the forward pass. Gain and bias are 
 gradients are sums over rows.
 """
 
-from solbench.suite import Gradient, Model, Problem, activation, computed, draw, rows, var, weight
+from solbench.suite import (
+    EVERY_KIND,
+    Gradient,
+    Model,
+    Problem,
+    activation,
+    computed,
+    draw,
+    rows,
+    var,
+    weight,
+)
 
 SAVED = computed("statistics", "x")
 PROBLEM = Problem(
@@ -26,7 +37,7 @@ PROBLEM = Problem(
     ),
     axes={"num_rows": var, "hidden": 1024},
     inputs={
-        "grad_y": activation("float32[num_rows, hidden]", draw.normal(std=0.1)),
+        "grad_y": activation("float32[num_rows, hidden]", draw.normal(std=0.1), EVERY_KIND),
         "x": activation("float32[num_rows, hidden]", draw.normal(mean=0.3, std=2.0)),
         "gain": weight("float32[hidden]", draw.norm_weight()),
         "mean": activation("float32[num_rows, 1]", SAVED[0]),

@@ -1,6 +1,6 @@
 """Backward of a linear layer with bias in bfloat16: gradients of input, weight and bias."""
 
-from solbench.suite import Gradient, Model, Problem, activation, draw, rows, var, weight
+from solbench.suite import EVERY_KIND, Gradient, Model, Problem, activation, draw, rows, var, weight
 
 PROBLEM = Problem(
     name="linear_backward_bf16_i4304_o1152",
@@ -22,8 +22,8 @@ PROBLEM = Problem(
     ),
     axes={"batch": var, "patches": var, "inner": 4304, "hidden": 1152},
     inputs={
-        "grad_y": activation("bfloat16[batch, patches, hidden]", draw.normal(std=0.1)),
-        "x": activation("bfloat16[batch, patches, inner]", draw.normal()),
+        "grad_y": activation("bfloat16[batch, patches, hidden]", draw.normal(std=0.1), EVERY_KIND),
+        "x": activation("bfloat16[batch, patches, inner]", draw.normal(), EVERY_KIND),
         "weight": weight("bfloat16[hidden, inner]", draw.weight_matrix()),
     },
     outputs={

@@ -3,7 +3,7 @@
 Pairs are neighbours (2i, 2i + 1). The key has one rotary part that all heads share, copied to each of them.
 """
 
-from solbench.suite import Model, Problem, activation, draw, rows, var
+from solbench.suite import EVERY_KIND, Model, Problem, activation, draw, rows, var
 
 ROPE = draw.rope_table(tokens="num_tokens", pairs="half_rope", base=10000.0)
 PROBLEM = Problem(
@@ -28,9 +28,9 @@ PROBLEM = Problem(
         "half_rope": "rope_dim // 2", "head_dim": "plain_dim + rope_dim",
     },
     inputs={
-        "query": activation("bfloat16[num_tokens, num_heads, head_dim]", draw.normal()),
-        "key_plain": activation("bfloat16[num_tokens, num_heads, plain_dim]", draw.normal()),
-        "key_rope": activation("bfloat16[num_tokens, rope_dim]", draw.normal()),
+        "query": activation("bfloat16[num_tokens, num_heads, head_dim]", draw.normal(), EVERY_KIND),
+        "key_plain": activation("bfloat16[num_tokens, num_heads, plain_dim]", draw.normal(), EVERY_KIND),
+        "key_rope": activation("bfloat16[num_tokens, rope_dim]", draw.normal(), EVERY_KIND),
         "cos": activation("float32[num_tokens, half_rope]", ROPE["cos"]),
         "sin": activation("float32[num_tokens, half_rope]", ROPE["sin"]),
     },

@@ -1,6 +1,6 @@
 """Results of experts brought back to tokens: a weighted sum of eight rows, and the shared expert's."""
 
-from solbench.suite import Model, Problem, activation, draw, rows, var
+from solbench.suite import EVERY_KIND, Model, Problem, activation, draw, rows, var
 
 ROUTING = draw.routing(tokens="num_tokens", experts="experts", top_k="top_k")
 PLACES = draw.page_table(sequences=1, used="copies", pool="copies")
@@ -22,10 +22,10 @@ PROBLEM = Problem(
     ),
     axes={"num_tokens": var, "hidden": 7168, "experts": 256, "top_k": 8, "copies": "num_tokens * top_k"},
     inputs={
-        "expert_rows": activation("bfloat16[copies, hidden]", draw.normal()),
+        "expert_rows": activation("bfloat16[copies, hidden]", draw.normal(), EVERY_KIND),
         "places": activation("int32[copies]", PLACES["indices"]),
         "weights": activation("float32[num_tokens, top_k]", ROUTING["weights"]),
-        "shared": activation("bfloat16[num_tokens, hidden]", draw.normal()),
+        "shared": activation("bfloat16[num_tokens, hidden]", draw.normal(), EVERY_KIND),
     },
     outputs={"output": "bfloat16[num_tokens, hidden]"},
     workloads=rows(

@@ -1,6 +1,6 @@
 """Backward of the weighted sum over experts: gradients of every expert's row and of the routing weights."""
 
-from solbench.suite import Gradient, Model, Problem, activation, draw, rows, var
+from solbench.suite import EVERY_KIND, Gradient, Model, Problem, activation, draw, rows, var
 
 ROUTING = draw.routing(tokens="num_tokens", experts="experts", top_k="top_k")
 PLACES = draw.page_table(sequences=1, used="copies", pool="copies")
@@ -18,8 +18,8 @@ PROBLEM = Problem(
     ),
     axes={"num_tokens": var, "hidden": 3072, "experts": 256, "top_k": 8, "copies": "num_tokens * top_k"},
     inputs={
-        "grad_output": activation("bfloat16[num_tokens, hidden]", draw.normal(std=0.1)),
-        "expert_rows": activation("bfloat16[copies, hidden]", draw.normal()),
+        "grad_output": activation("bfloat16[num_tokens, hidden]", draw.normal(std=0.1), EVERY_KIND),
+        "expert_rows": activation("bfloat16[copies, hidden]", draw.normal(), EVERY_KIND),
         "places": activation("int32[copies]", PLACES["indices"]),
         "weights": activation("float32[num_tokens, top_k]", ROUTING["weights"]),
     },

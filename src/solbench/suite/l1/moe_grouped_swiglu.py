@@ -1,6 +1,6 @@
 """First product of routed experts with SwiGLU: rows sorted by expert, a gate and an up weight each."""
 
-from solbench.suite import Model, Problem, activation, draw, rows, var, weight
+from solbench.suite import EVERY_KIND, Model, Problem, activation, draw, rows, var, weight
 
 GROUPS = draw.ragged_lengths(sequences="experts", total="num_rows", least=0, spread=1.0)
 PROBLEM = Problem(
@@ -16,7 +16,7 @@ PROBLEM = Problem(
     ),
     axes={"num_rows": var, "experts": 128, "hidden": 4096, "inner": 1408},
     inputs={
-        "x": activation("bfloat16[num_rows, hidden]", draw.normal()),
+        "x": activation("bfloat16[num_rows, hidden]", draw.normal(), EVERY_KIND),
         "gate": weight("bfloat16[experts, inner, hidden]", draw.weight_matrix()),
         "up": weight("bfloat16[experts, inner, hidden]", draw.weight_matrix()),
         "lengths": activation("int32[experts]", GROUPS["lengths"]),

@@ -3,7 +3,7 @@
 An expert without rows gets zeros.
 """
 
-from solbench.suite import Gradient, Model, Problem, activation, draw, rows, var
+from solbench.suite import EVERY_KIND, Gradient, Model, Problem, activation, draw, rows, var
 
 GROUPS = draw.ragged_lengths(sequences="experts", total="num_rows", least=0, spread=0.8)
 PROBLEM = Problem(
@@ -20,8 +20,8 @@ PROBLEM = Problem(
     ),
     axes={"num_rows": var, "experts": 64, "inner": 1024, "hidden": 2048},
     inputs={
-        "grad_y": activation("bfloat16[num_rows, hidden]", draw.normal(std=0.1)),
-        "x": activation("bfloat16[num_rows, inner]", draw.normal()),
+        "grad_y": activation("bfloat16[num_rows, hidden]", draw.normal(std=0.1), EVERY_KIND),
+        "x": activation("bfloat16[num_rows, inner]", draw.normal(), EVERY_KIND),
         "lengths": activation("int32[experts]", GROUPS["lengths"]),
     },
     outputs={"grad_weight": "float32[experts, hidden, inner]"},

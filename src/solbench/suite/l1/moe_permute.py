@@ -3,7 +3,7 @@
 Row r of the result is the token whose (token, choice) pair stands at place r after a stable sort by expert.
 """
 
-from solbench.suite import Model, Problem, activation, draw, rows, var
+from solbench.suite import EVERY_KIND, Model, Problem, activation, draw, rows, var
 
 ROUTING = draw.routing(tokens="num_tokens", experts="experts", top_k="top_k")
 PROBLEM = Problem(
@@ -19,7 +19,7 @@ PROBLEM = Problem(
     ),
     axes={"num_tokens": var, "hidden": 6144, "experts": 160, "top_k": 8, "copies": "num_tokens * top_k"},
     inputs={
-        "hidden_states": activation("bfloat16[num_tokens, hidden]", draw.normal()),
+        "hidden_states": activation("bfloat16[num_tokens, hidden]", draw.normal(), EVERY_KIND),
         "indices": activation("int32[num_tokens, top_k]", ROUTING["indices"]),
     },
     outputs={"permuted": "bfloat16[copies, hidden]", "source": "int32[copies]"},

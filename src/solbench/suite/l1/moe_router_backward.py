@@ -3,7 +3,7 @@
 The normalised weights are a softmax over the chosen logits alone, so experts that were not chosen get zero.
 """
 
-from solbench.suite import Gradient, Model, Problem, activation, draw, rows, var
+from solbench.suite import EVERY_KIND, Gradient, Model, Problem, activation, draw, rows, var
 
 CHOSEN = draw.routing(tokens="num_tokens", experts="experts", top_k="top_k")
 PROBLEM = Problem(
@@ -20,7 +20,7 @@ PROBLEM = Problem(
     ),
     axes={"num_tokens": var, "experts": 160, "top_k": 8},
     inputs={
-        "grad_weights": activation("float32[num_tokens, top_k]", draw.normal()),
+        "grad_weights": activation("float32[num_tokens, top_k]", draw.normal(), EVERY_KIND),
         "logits": activation("float32[num_tokens, experts]", draw.router_logits()),
         "indices": activation("int32[num_tokens, top_k]", CHOSEN["indices"]),
     },

@@ -20,7 +20,7 @@ PROBLEM = Problem(
     ),
     axes={"num_tokens": var, "hidden": 2880, "experts": 128, "top_k": 4},
     inputs={
-        "hidden_states": activation("bfloat16[num_tokens, hidden]", draw.normal()),
+        "hidden_states": activation("bfloat16[num_tokens, hidden]", draw.normal(), ("sign",)),
         "gate": weight("bfloat16[experts, hidden]", draw.weight_matrix()),
         "bias": weight("bfloat16[experts]", draw.normal(std=0.5)),
         "top_k": scalar("int32", "top_k"),

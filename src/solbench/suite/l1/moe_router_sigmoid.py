@@ -19,7 +19,7 @@ PROBLEM = Problem(
     ),
     axes={"num_tokens": var, "hidden": 7168, "experts": 384, "top_k": 8},
     inputs={
-        "hidden_states": activation("bfloat16[num_tokens, hidden]", draw.normal()),
+        "hidden_states": activation("bfloat16[num_tokens, hidden]", draw.normal(), ("sign",)),
         "gate": weight("bfloat16[experts, hidden]", draw.weight_matrix()),
         "correction": weight("float32[experts]", draw.correction_bias()),
         "top_k": scalar("int32", "top_k"),

@@ -1,6 +1,6 @@
 """Shared expert behind a gate: a small gated MLP that every token uses, scaled by a sigmoid of the token."""
 
-from solbench.suite import Model, Problem, activation, draw, rows, var, weight
+from solbench.suite import EVERY_KIND, Model, Problem, activation, draw, rows, var, weight
 
 PROBLEM = Problem(
     name="moe_shared_gate_bf16_h2048_i512",
@@ -15,8 +15,8 @@ PROBLEM = Problem(
     ),
     axes={"num_tokens": var, "hidden": 2048, "inner": 512, "two_inner": "2 * inner"},
     inputs={
-        "hidden_states": activation("bfloat16[num_tokens, hidden]", draw.normal()),
-        "routed": activation("bfloat16[num_tokens, hidden]", draw.normal(std=0.3)),
+        "hidden_states": activation("bfloat16[num_tokens, hidden]", draw.normal(), EVERY_KIND),
+        "routed": activation("bfloat16[num_tokens, hidden]", draw.normal(std=0.3), EVERY_KIND),
         "gate_up": weight("bfloat16[two_inner, hidden]", draw.weight_matrix()),
         "down": weight("bfloat16[hidden, inner]", draw.weight_matrix()),
         "opening": weight("bfloat16[1, hidden]", draw.weight_matrix()),

@@ -3,7 +3,7 @@
 The offsets of an 8 × 8 window are few (225); each pair of tokens looks its own up.
 """
 
-from solbench.suite import Model, Problem, activation, draw, rows, scalar, var, weight
+from solbench.suite import EVERY_KIND, Model, Problem, activation, draw, rows, scalar, var, weight
 
 PROBLEM = Problem(
     name="position_bias_swin2_fp32_h6_w8",
@@ -18,7 +18,7 @@ PROBLEM = Problem(
     ),
     axes={"windows": var, "heads": 6, "side": 8, "hidden": 512, "tokens": "side * side"},
     inputs={
-        "scores": activation("float32[windows, heads, tokens, tokens]", draw.normal()),
+        "scores": activation("float32[windows, heads, tokens, tokens]", draw.normal(), EVERY_KIND),
         "first": weight("float32[hidden, 2]", draw.weight_matrix()),
         "first_bias": weight("float32[hidden]", draw.normal(std=0.3)),
         "second": weight("float32[heads, hidden]", draw.weight_matrix()),

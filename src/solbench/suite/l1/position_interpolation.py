@@ -3,7 +3,7 @@
 Bilinear between the four neighbours of each patch; the corners of grid and image coincide.
 """
 
-from solbench.suite import Model, Problem, activation, draw, rows, scalar, var, weight
+from solbench.suite import EVERY_KIND, Model, Problem, activation, draw, rows, scalar, var, weight
 
 PROBLEM = Problem(
     name="position_interpolation_bf16_h1152",
@@ -31,7 +31,7 @@ PROBLEM = Problem(
     ),
     axes={"height": var, "width": var, "hidden": 1152, "side": 48, "grid": "side * side"},
     inputs={
-        "patches": activation("bfloat16[height, width, hidden]", draw.normal()),
+        "patches": activation("bfloat16[height, width, hidden]", draw.normal(), EVERY_KIND),
         "table": weight("bfloat16[grid, hidden]", draw.normal()),
         "side": scalar("int32", "side"),
     },

@@ -3,7 +3,7 @@
 The projection's rows hold queries, keys and values of a token side by side; values are not touched.
 """
 
-from solbench.suite import Model, Problem, activation, draw, rows, scalar, var, weight
+from solbench.suite import EVERY_KIND, Model, Problem, activation, draw, rows, scalar, var, weight
 
 ROPE = draw.rope_table(tokens="num_tokens", pairs="half_dim", base=1000000.0)
 PROBLEM = Problem(
@@ -27,7 +27,7 @@ PROBLEM = Problem(
         "half_dim": "head_dim // 2", "qkv_heads": "num_heads + 2 * num_kv_heads",
     },
     inputs={
-        "qkv": activation("bfloat16[num_tokens, qkv_heads, head_dim]", draw.normal(std=2.0)),
+        "qkv": activation("bfloat16[num_tokens, qkv_heads, head_dim]", draw.normal(std=2.0), EVERY_KIND),
         "query_gain": weight("bfloat16[head_dim]", draw.norm_weight()),
         "key_gain": weight("bfloat16[head_dim]", draw.norm_weight()),
         "cos": activation("float32[num_tokens, half_dim]", ROPE["cos"]),

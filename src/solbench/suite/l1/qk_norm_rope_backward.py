@@ -4,7 +4,18 @@ The upstream gradient is turned back, then goes through the norm; the gain, shar
 a sum over both.
 """
 
-from solbench.suite import Gradient, Model, Problem, activation, computed, draw, rows, var, weight
+from solbench.suite import (
+    EVERY_KIND,
+    Gradient,
+    Model,
+    Problem,
+    activation,
+    computed,
+    draw,
+    rows,
+    var,
+    weight,
+)
 
 ROPE = draw.rope_table(tokens="num_tokens", pairs="half_dim", base=1000000.0)
 PROBLEM = Problem(
@@ -21,7 +32,7 @@ PROBLEM = Problem(
     ),
     axes={"num_tokens": var, "num_heads": 64, "head_dim": 128, "half_dim": "head_dim // 2"},
     inputs={
-        "grad_out": activation("bfloat16[num_tokens, num_heads, head_dim]", draw.normal(std=0.1)),
+        "grad_out": activation("bfloat16[num_tokens, num_heads, head_dim]", draw.normal(std=0.1), EVERY_KIND),
         "x": activation("bfloat16[num_tokens, num_heads, head_dim]", draw.normal(std=2.0)),
         "gain": weight("bfloat16[head_dim]", draw.norm_weight()),
         "cos": activation("float32[num_tokens, half_dim]", ROPE["cos"]),

@@ -4,7 +4,7 @@ Each pair of places has added one of 32 biases a head, chosen by its distance; t
 all pairs of a bucket and over the batch. The softmax is done again.
 """
 
-from solbench.suite import Gradient, Model, Problem, activation, draw, rows, var, weight
+from solbench.suite import EVERY_KIND, Gradient, Model, Problem, activation, draw, rows, var, weight
 
 PROBLEM = Problem(
     name="relative_bias_t5_backward_fp32_h64",
@@ -21,8 +21,10 @@ PROBLEM = Problem(
     ),
     axes={"batch": var, "seq_len": var, "num_heads": 64, "buckets": 32},
     inputs={
-        "grad_weights": activation("float32[batch, num_heads, seq_len, seq_len]", draw.normal()),
-        "scores": activation("float32[batch, num_heads, seq_len, seq_len]", draw.normal(std=2.0)),
+        "grad_weights": activation("float32[batch, num_heads, seq_len, seq_len]", draw.normal(), EVERY_KIND),
+        "scores": activation(
+            "float32[batch, num_heads, seq_len, seq_len]", draw.normal(std=2.0), ("sign", "sparsity")
+        ),
         "table": weight("float32[buckets, num_heads]", draw.normal(std=2.0)),
     },
     outputs={

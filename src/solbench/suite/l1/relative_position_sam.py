@@ -3,7 +3,7 @@
 Each part is the query times a learnt vector for the distance in rows (or columns) between query and key.
 """
 
-from solbench.suite import Model, Problem, activation, draw, rows, scalar, var, weight
+from solbench.suite import EVERY_KIND, Model, Problem, activation, draw, rows, scalar, var, weight
 
 PROBLEM = Problem(
     name="relative_position_sam_fp32_h16_d80",
@@ -22,8 +22,8 @@ PROBLEM = Problem(
         "tokens": "side * side", "distances": "2 * side - 1",
     },
     inputs={
-        "query": activation("float32[batch_heads, tokens, head_dim]", draw.normal()),
-        "key": activation("float32[batch_heads, tokens, head_dim]", draw.normal()),
+        "query": activation("float32[batch_heads, tokens, head_dim]", draw.normal(), EVERY_KIND),
+        "key": activation("float32[batch_heads, tokens, head_dim]", draw.normal(), EVERY_KIND),
         "row_table": weight("float32[distances, head_dim]", draw.normal(std=0.1)),
         "column_table": weight("float32[distances, head_dim]", draw.normal(std=0.1)),
         "side": scalar("int32", "side"),

@@ -4,7 +4,7 @@ Position scores come as query × all 2 T - 1 distances; row i of the result uses
 T - 1 - i. Content and position each have their own learnt query offset.
 """
 
-from solbench.suite import Model, Problem, activation, draw, rows, var, weight
+from solbench.suite import EVERY_KIND, Model, Problem, activation, draw, rows, var, weight
 
 PROBLEM = Problem(
     name="relative_shift_conformer_fp32_h8_d128",
@@ -25,9 +25,9 @@ PROBLEM = Problem(
     ),
     axes={"batch": var, "frames": var, "heads": 8, "head_dim": 128, "distances": "2 * frames - 1"},
     inputs={
-        "query": activation("float32[batch, heads, frames, head_dim]", draw.normal()),
-        "key": activation("float32[batch, heads, frames, head_dim]", draw.normal()),
-        "position": activation("float32[heads, distances, head_dim]", draw.normal()),
+        "query": activation("float32[batch, heads, frames, head_dim]", draw.normal(), EVERY_KIND),
+        "key": activation("float32[batch, heads, frames, head_dim]", draw.normal(), EVERY_KIND),
+        "position": activation("float32[heads, distances, head_dim]", draw.normal(), EVERY_KIND),
         "content_offset": weight("float32[heads, head_dim]", draw.normal(std=0.3)),
         "position_offset": weight("float32[heads, head_dim]", draw.normal(std=0.3)),
     },

@@ -3,7 +3,18 @@
 The forward saved one reciprocal root mean square a row, in float32. The gain's gradient is a sum over all rows.
 """
 
-from solbench.suite import Gradient, Model, Problem, activation, computed, draw, rows, var, weight
+from solbench.suite import (
+    EVERY_KIND,
+    Gradient,
+    Model,
+    Problem,
+    activation,
+    computed,
+    draw,
+    rows,
+    var,
+    weight,
+)
 
 PROBLEM = Problem(
     name="rmsnorm_backward_bf16_h8192",
@@ -19,7 +30,7 @@ PROBLEM = Problem(
     ),
     axes={"num_tokens": var, "hidden": 8192},
     inputs={
-        "grad_y": activation("bfloat16[num_tokens, hidden]", draw.normal(std=0.1)),
+        "grad_y": activation("bfloat16[num_tokens, hidden]", draw.normal(std=0.1), EVERY_KIND),
         "x": activation("bfloat16[num_tokens, hidden]", draw.normal(std=2.0)),
         "gain": weight("bfloat16[hidden]", draw.norm_weight()),
         "rstd": activation("float32[num_tokens, 1]", computed("reciprocal_rms", "x")),

@@ -3,7 +3,7 @@
 Layout [batch, heads, tokens, head_dim]; all sequences start at the same position and share the table.
 """
 
-from solbench.suite import Gradient, Model, Problem, activation, draw, rows, var
+from solbench.suite import EVERY_KIND, Gradient, Model, Problem, activation, draw, rows, var
 
 ROPE = draw.rope_table(tokens="seq_len", pairs="half_dim", base=1000000.0, latest=1)
 PROBLEM = Problem(
@@ -23,8 +23,12 @@ PROBLEM = Problem(
         "half_dim": "head_dim // 2",
     },
     inputs={
-        "grad_query_out": activation("bfloat16[batch, num_heads, seq_len, head_dim]", draw.normal()),
-        "grad_key_out": activation("bfloat16[batch, num_kv_heads, seq_len, head_dim]", draw.normal()),
+        "grad_query_out": activation(
+            "bfloat16[batch, num_heads, seq_len, head_dim]", draw.normal(), EVERY_KIND
+        ),
+        "grad_key_out": activation(
+            "bfloat16[batch, num_kv_heads, seq_len, head_dim]", draw.normal(), EVERY_KIND
+        ),
         "cos": activation("float32[seq_len, half_dim]", ROPE["cos"]),
         "sin": activation("float32[seq_len, half_dim]", ROPE["sin"]),
     },

@@ -3,7 +3,7 @@
 The cache is an input and comes back changed: what other sequences hold in it must stay.
 """
 
-from solbench.suite import Model, Problem, activation, draw, rows, var
+from solbench.suite import EVERY_KIND, Model, Problem, activation, draw, rows, var
 
 ROPE = draw.rope_table(tokens="num_tokens", pairs="half_dim", base=100000000.0)
 SLOTS = draw.page_table(sequences=1, used="num_tokens", pool="num_slots")
@@ -24,12 +24,12 @@ PROBLEM = Problem(
     },
     constraints=("num_tokens <= num_slots",),
     inputs={
-        "key": activation("bfloat16[num_tokens, num_kv_heads, head_dim]", draw.normal()),
-        "value": activation("bfloat16[num_tokens, num_kv_heads, head_dim]", draw.normal()),
+        "key": activation("bfloat16[num_tokens, num_kv_heads, head_dim]", draw.normal(), EVERY_KIND),
+        "value": activation("bfloat16[num_tokens, num_kv_heads, head_dim]", draw.normal(), EVERY_KIND),
         "cos": activation("float32[num_tokens, half_dim]", ROPE["cos"]),
         "sin": activation("float32[num_tokens, half_dim]", ROPE["sin"]),
         "slots": activation("int32[num_tokens]", SLOTS["indices"]),
-        "cache": activation("bfloat16[num_slots, 2, num_kv_heads, head_dim]", draw.normal()),
+        "cache": activation("bfloat16[num_slots, 2, num_kv_heads, head_dim]", draw.normal(), EVERY_KIND),
     },
     outputs={"new_cache": "bfloat16[num_slots, 2, num_kv_heads, head_dim]"},
     workloads=rows(

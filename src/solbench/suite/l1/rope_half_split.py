@@ -3,7 +3,7 @@
 Cosines and sines come from a table, one row a token; all heads of a token turn alike.
 """
 
-from solbench.suite import Model, Problem, activation, draw, rows, var
+from solbench.suite import EVERY_KIND, Model, Problem, activation, draw, rows, var
 
 ROPE = draw.rope_table(tokens="num_tokens", pairs="half_dim", base=500000.0)
 PROBLEM = Problem(
@@ -22,8 +22,8 @@ PROBLEM = Problem(
         "half_dim": "head_dim // 2",
     },
     inputs={
-        "query": activation("bfloat16[num_tokens, num_heads, head_dim]", draw.normal()),
-        "key": activation("bfloat16[num_tokens, num_kv_heads, head_dim]", draw.normal()),
+        "query": activation("bfloat16[num_tokens, num_heads, head_dim]", draw.normal(), EVERY_KIND),
+        "key": activation("bfloat16[num_tokens, num_kv_heads, head_dim]", draw.normal(), EVERY_KIND),
         "cos": activation("float32[num_tokens, half_dim]", ROPE["cos"]),
         "sin": activation("float32[num_tokens, half_dim]", ROPE["sin"]),
     },

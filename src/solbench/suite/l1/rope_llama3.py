@@ -3,7 +3,7 @@
 Between wavelengths of 2048 and 8192 tokens the two are mixed linearly. Queries only, far into a long context.
 """
 
-from solbench.suite import Model, Problem, activation, draw, rows, scalar, var
+from solbench.suite import EVERY_KIND, Model, Problem, activation, draw, rows, scalar, var
 
 PROBLEM = Problem(
     name="rope_llama3_bf16_h128_d128",
@@ -20,7 +20,7 @@ PROBLEM = Problem(
     ),
     axes={"batch": var, "seq_len": var, "num_heads": 128, "head_dim": 128},
     inputs={
-        "query": activation("bfloat16[batch, seq_len, num_heads, head_dim]", draw.normal()),
+        "query": activation("bfloat16[batch, seq_len, num_heads, head_dim]", draw.normal(), EVERY_KIND),
         "positions": activation("int64[batch, seq_len]", draw.positions(latest=120000)),
         "factor": scalar("float32", 8.0),
     },

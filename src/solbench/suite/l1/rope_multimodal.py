@@ -4,7 +4,7 @@ A token has three positions (equal for text). The first 16 frequencies turn with
 the last 24 with width.
 """
 
-from solbench.suite import Model, Problem, activation, draw, rows, var
+from solbench.suite import EVERY_KIND, Model, Problem, activation, draw, rows, var
 
 TIME, HEIGHT, WIDTH = (
     draw.rope_table(tokens="num_tokens", pairs="half_dim", base=1000000.0, label=axis)
@@ -34,8 +34,8 @@ PROBLEM = Problem(
         "half_dim": "head_dim // 2",
     },
     inputs={
-        "query": activation("bfloat16[num_tokens, num_heads, head_dim]", draw.normal()),
-        "key": activation("bfloat16[num_tokens, num_kv_heads, head_dim]", draw.normal()),
+        "query": activation("bfloat16[num_tokens, num_heads, head_dim]", draw.normal(), EVERY_KIND),
+        "key": activation("bfloat16[num_tokens, num_kv_heads, head_dim]", draw.normal(), EVERY_KIND),
         "cos_time": activation("float32[num_tokens, half_dim]", TIME["cos"]),
         "sin_time": activation("float32[num_tokens, half_dim]", TIME["sin"]),
         "cos_height": activation("float32[num_tokens, half_dim]", HEIGHT["cos"]),

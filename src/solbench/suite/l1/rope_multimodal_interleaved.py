@@ -4,7 +4,7 @@ Of 64 frequencies, 1, 4, … 58 turn with height and 2, 5, … 59 with width; al
 computed from the three positions of each token.
 """
 
-from solbench.suite import Model, Problem, activation, draw, rows, scalar, var
+from solbench.suite import EVERY_KIND, Model, Problem, activation, draw, rows, scalar, var
 
 PROBLEM = Problem(
     name="rope_multimodal_interleaved_bf16_h32_kv8_d128",
@@ -27,8 +27,8 @@ PROBLEM = Problem(
     ),
     axes={"batch": var, "seq_len": var, "num_heads": 32, "num_kv_heads": 8, "head_dim": 128},
     inputs={
-        "query": activation("bfloat16[batch, num_heads, seq_len, head_dim]", draw.normal()),
-        "key": activation("bfloat16[batch, num_kv_heads, seq_len, head_dim]", draw.normal()),
+        "query": activation("bfloat16[batch, num_heads, seq_len, head_dim]", draw.normal(), EVERY_KIND),
+        "key": activation("bfloat16[batch, num_kv_heads, seq_len, head_dim]", draw.normal(), EVERY_KIND),
         "positions": activation("int64[3, batch, seq_len]", draw.positions(latest=3000)),
         "base": scalar("float32", 5000000.0),
     },

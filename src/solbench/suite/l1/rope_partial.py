@@ -3,7 +3,7 @@
 Angles are computed here, in float32, from the tokens' positions; sequences are packed, so positions start anew.
 """
 
-from solbench.suite import Model, Problem, activation, draw, rows, scalar, var
+from solbench.suite import EVERY_KIND, Model, Problem, activation, draw, rows, scalar, var
 
 PROBLEM = Problem(
     name="rope_partial_bf16_h96_kv8_d128_r64",
@@ -19,8 +19,8 @@ PROBLEM = Problem(
     ),
     axes={"num_tokens": var, "num_heads": 96, "num_kv_heads": 8, "head_dim": 128, "rotary_dim": 64},
     inputs={
-        "query": activation("bfloat16[num_tokens, num_heads, head_dim]", draw.normal()),
-        "key": activation("bfloat16[num_tokens, num_kv_heads, head_dim]", draw.normal()),
+        "query": activation("bfloat16[num_tokens, num_heads, head_dim]", draw.normal(), EVERY_KIND),
+        "key": activation("bfloat16[num_tokens, num_kv_heads, head_dim]", draw.normal(), EVERY_KIND),
         "positions": activation("int64[num_tokens]", draw.positions(latest=8192)),
         "rotary_dim": scalar("int32", "rotary_dim"),
         "base": scalar("float32", 1000000.0),

@@ -4,7 +4,7 @@ Coordinates are an index, a row and a column; pairs are neighbours. Angles of qu
 the coordinates, the same for all images of the batch.
 """
 
-from solbench.suite import Model, Problem, activation, draw, rows, var
+from solbench.suite import EVERY_KIND, Model, Problem, activation, draw, rows, var
 
 PROBLEM = Problem(
     name="rope_three_axes_bf16_h24_d128",
@@ -29,8 +29,8 @@ PROBLEM = Problem(
     ),
     axes={"batch": var, "seq_len": var, "num_heads": 24, "head_dim": 128},
     inputs={
-        "query": activation("bfloat16[batch, num_heads, seq_len, head_dim]", draw.normal()),
-        "key": activation("bfloat16[batch, num_heads, seq_len, head_dim]", draw.normal()),
+        "query": activation("bfloat16[batch, num_heads, seq_len, head_dim]", draw.normal(), EVERY_KIND),
+        "key": activation("bfloat16[batch, num_heads, seq_len, head_dim]", draw.normal(), EVERY_KIND),
         "coordinates": activation("float32[seq_len, 3]", draw.uniform(high=128.0)),
     },
     outputs={

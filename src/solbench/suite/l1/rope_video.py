@@ -4,7 +4,7 @@ Queries keep their grid shape; each axis turns its own channels (44 of 128 for f
 columns), so that no table over all tokens is needed.
 """
 
-from solbench.suite import Model, Problem, activation, draw, rows, scalar, var
+from solbench.suite import EVERY_KIND, Model, Problem, activation, draw, rows, scalar, var
 
 PROBLEM = Problem(
     name="rope_video_fp32_h40_d128",
@@ -19,7 +19,7 @@ PROBLEM = Problem(
     ),
     axes={"frames": var, "height": var, "width": var, "num_heads": 40, "head_dim": 128},
     inputs={
-        "query": activation("float32[frames, height, width, num_heads, head_dim]", draw.normal()),
+        "query": activation("float32[frames, height, width, num_heads, head_dim]", draw.normal(), EVERY_KIND),
         "first_frame": scalar("int32", 3),
     },
     outputs={"query_out": "float32[frames, height, width, num_heads, head_dim]"},

@@ -3,7 +3,7 @@
 Row and column of each patch come as numbers, since windows reorder the patches; angles are computed here.
 """
 
-from solbench.suite import Model, Problem, activation, draw, rows, var
+from solbench.suite import EVERY_KIND, Model, Problem, activation, draw, rows, var
 
 PROBLEM = Problem(
     name="rope_vision_2d_bf16_h16_d80",
@@ -25,8 +25,8 @@ PROBLEM = Problem(
     ),
     axes={"num_patches": var, "num_heads": 16, "head_dim": 80},
     inputs={
-        "query": activation("bfloat16[num_patches, num_heads, head_dim]", draw.normal()),
-        "key": activation("bfloat16[num_patches, num_heads, head_dim]", draw.normal()),
+        "query": activation("bfloat16[num_patches, num_heads, head_dim]", draw.normal(), EVERY_KIND),
+        "key": activation("bfloat16[num_patches, num_heads, head_dim]", draw.normal(), EVERY_KIND),
         "row": activation("int64[num_patches]", draw.integers(high=96)),
         "column": activation("int64[num_patches]", draw.integers(high=96, label="column")),
     },

@@ -4,7 +4,7 @@ Frequencies that turn more than 32 times in the original 4096 tokens stay, those
 down by the factor, those between are mixed by a ramp.
 """
 
-from solbench.suite import Model, Problem, activation, draw, rows, scalar, var
+from solbench.suite import EVERY_KIND, Model, Problem, activation, draw, rows, scalar, var
 
 PROBLEM = Problem(
     name="rope_yarn_bf16_h64_kv8_d64",
@@ -26,8 +26,8 @@ PROBLEM = Problem(
     ),
     axes={"num_tokens": var, "num_heads": 64, "num_kv_heads": 8, "head_dim": 64},
     inputs={
-        "query": activation("bfloat16[num_tokens, num_heads, head_dim]", draw.normal()),
-        "key": activation("bfloat16[num_tokens, num_kv_heads, head_dim]", draw.normal()),
+        "query": activation("bfloat16[num_tokens, num_heads, head_dim]", draw.normal(), EVERY_KIND),
+        "key": activation("bfloat16[num_tokens, num_kv_heads, head_dim]", draw.normal(), EVERY_KIND),
         "positions": activation("int32[num_tokens]", draw.positions(latest=100000)),
         "factor": scalar("float32", 32.0),
     },

@@ -3,7 +3,7 @@
 The bonus is the value scaled by how well receptance and key agree under a learnt weight per channel.
 """
 
-from solbench.suite import Model, Problem, activation, draw, rows, var, weight
+from solbench.suite import EVERY_KIND, Model, Problem, activation, draw, rows, var, weight
 
 PROBLEM = Problem(
     name="rwkv_head_norm_bf16_h2560",
@@ -18,11 +18,11 @@ PROBLEM = Problem(
     ),
     axes={"num_tokens": var, "heads": 40, "head_dim": 64, "hidden": "heads * head_dim"},
     inputs={
-        "mixed": activation("bfloat16[num_tokens, heads, head_dim]", draw.normal(mean=0.2)),
-        "receptance": activation("bfloat16[num_tokens, heads, head_dim]", draw.normal()),
-        "key": activation("bfloat16[num_tokens, heads, head_dim]", draw.normal(std=0.5)),
-        "value": activation("bfloat16[num_tokens, heads, head_dim]", draw.normal()),
-        "gate": activation("bfloat16[num_tokens, hidden]", draw.normal()),
+        "mixed": activation("bfloat16[num_tokens, heads, head_dim]", draw.normal(mean=0.2), EVERY_KIND),
+        "receptance": activation("bfloat16[num_tokens, heads, head_dim]", draw.normal(), EVERY_KIND),
+        "key": activation("bfloat16[num_tokens, heads, head_dim]", draw.normal(std=0.5), EVERY_KIND),
+        "value": activation("bfloat16[num_tokens, heads, head_dim]", draw.normal(), EVERY_KIND),
+        "gate": activation("bfloat16[num_tokens, hidden]", draw.normal(), EVERY_KIND),
         "bonus": weight("bfloat16[heads, head_dim]", draw.normal(std=0.3)),
         "gain": weight("bfloat16[heads, head_dim]", draw.norm_weight()),
         "bias": weight("bfloat16[heads, head_dim]", draw.normal(std=0.1)),

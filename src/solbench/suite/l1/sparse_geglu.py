@@ -3,7 +3,7 @@
 That keeps about 5 % of a token's channels without sorting; what stays is lowered by the threshold.
 """
 
-from solbench.suite import Model, Problem, activation, draw, rows, scalar, var
+from solbench.suite import EVERY_KIND, Model, Problem, activation, draw, rows, scalar, var
 
 PROBLEM = Problem(
     name="sparse_geglu_fp32_i16384",
@@ -24,8 +24,8 @@ PROBLEM = Problem(
     ),
     axes={"num_tokens": var, "inner": 16384},
     inputs={
-        "gate": activation("float32[num_tokens, inner]", draw.normal(mean=-0.5, std=1.5)),
-        "up": activation("float32[num_tokens, inner]", draw.normal(label="up")),
+        "gate": activation("float32[num_tokens, inner]", draw.normal(mean=-0.5, std=1.5), EVERY_KIND),
+        "up": activation("float32[num_tokens, inner]", draw.normal(label="up"), EVERY_KIND),
         "deviations": scalar("float32", 1.6448536269514722),
     },
     outputs={"y": "float32[num_tokens, inner]"},

@@ -1,6 +1,6 @@
 """Backward of the squared ReLU between the two projections of an MLP that has no gate."""
 
-from solbench.suite import Gradient, Model, Problem, activation, draw, rows, var
+from solbench.suite import EVERY_KIND, Gradient, Model, Problem, activation, draw, rows, var
 
 PROBLEM = Problem(
     name="squared_relu_backward_bf16_i30720",
@@ -16,8 +16,8 @@ PROBLEM = Problem(
     ),
     axes={"num_tokens": var, "inner": 30720},
     inputs={
-        "grad_y": activation("bfloat16[num_tokens, inner]", draw.normal(std=0.1)),
-        "x": activation("bfloat16[num_tokens, inner]", draw.normal()),
+        "grad_y": activation("bfloat16[num_tokens, inner]", draw.normal(std=0.1), EVERY_KIND),
+        "x": activation("bfloat16[num_tokens, inner]", draw.normal(), EVERY_KIND),
     },
     outputs={"grad_x": "bfloat16[num_tokens, inner]"},
     gradient=Gradient("forward", ("x",), ("grad_y",), ("x",)),

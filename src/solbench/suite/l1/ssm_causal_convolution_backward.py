@@ -3,7 +3,7 @@
 Each channel has four taps and starts from zeros. What the SiLU took is computed again, not kept.
 """
 
-from solbench.suite import Gradient, Model, Problem, activation, draw, rows, var, weight
+from solbench.suite import EVERY_KIND, Gradient, Model, Problem, activation, draw, rows, var, weight
 
 PROBLEM = Problem(
     name="ssm_causal_convolution_backward_bf16_c5376_k4",
@@ -19,8 +19,8 @@ PROBLEM = Problem(
     ),
     axes={"batch": var, "seq_len": var, "channels": 5376, "taps": 4},
     inputs={
-        "grad_y": activation("bfloat16[batch, seq_len, channels]", draw.normal(std=0.1)),
-        "x": activation("bfloat16[batch, seq_len, channels]", draw.normal()),
+        "grad_y": activation("bfloat16[batch, seq_len, channels]", draw.normal(std=0.1), EVERY_KIND),
+        "x": activation("bfloat16[batch, seq_len, channels]", draw.normal(), EVERY_KIND),
         "kernel": weight("bfloat16[channels, taps]", draw.weight_matrix()),
         "bias": weight("bfloat16[channels]", draw.normal(std=0.3)),
     },

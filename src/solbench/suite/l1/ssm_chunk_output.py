@@ -4,7 +4,7 @@ It is attention without softmax: C and B of 128 channels take the place of queri
 all heads; each head has its own decays and its own step sizes.
 """
 
-from solbench.suite import Model, Problem, activation, draw, rows, var
+from solbench.suite import EVERY_KIND, Model, Problem, activation, draw, rows, var
 
 PROBLEM = Problem(
     name="ssm_chunk_output_bf16_h80_p64_n128",
@@ -19,9 +19,9 @@ PROBLEM = Problem(
     ),
     axes={"chunks": var, "length": var, "heads": 80, "head_dim": 64, "state": 128},
     inputs={
-        "c": activation("bfloat16[chunks, length, state]", draw.normal(std=0.3)),
-        "b": activation("bfloat16[chunks, length, state]", draw.normal(std=0.3, label="b")),
-        "x": activation("bfloat16[chunks, length, heads, head_dim]", draw.normal()),
+        "c": activation("bfloat16[chunks, length, state]", draw.normal(std=0.3), EVERY_KIND),
+        "b": activation("bfloat16[chunks, length, state]", draw.normal(std=0.3, label="b"), EVERY_KIND),
+        "x": activation("bfloat16[chunks, length, heads, head_dim]", draw.normal(), EVERY_KIND),
         "step": activation("float32[chunks, length, heads]", draw.uniform(low=0.01, high=0.2)),
         "rate": activation("float32[heads]", draw.uniform(low=-8.0, high=-0.5)),
     },

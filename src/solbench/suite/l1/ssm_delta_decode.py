@@ -4,7 +4,7 @@ The state of a head maps keys to values. It decays by the gate, then the error b
 returns for the key is written back, as strongly as beta says. Two value heads share a key head.
 """
 
-from solbench.suite import Model, Problem, activation, draw, rows, var
+from solbench.suite import EVERY_KIND, Model, Problem, activation, draw, rows, var
 
 PROBLEM = Problem(
     name="ssm_delta_decode_fp32_k16_v32_d128",
@@ -20,12 +20,14 @@ PROBLEM = Problem(
     ),
     axes={"batch": var, "key_heads": 16, "value_heads": 32, "key_dim": 128, "value_dim": 128},
     inputs={
-        "query": activation("float32[batch, key_heads, key_dim]", draw.normal()),
+        "query": activation("float32[batch, key_heads, key_dim]", draw.normal(), EVERY_KIND),
         "key": activation("float32[batch, key_heads, key_dim]", draw.normal()),
-        "value": activation("float32[batch, value_heads, value_dim]", draw.normal()),
+        "value": activation("float32[batch, value_heads, value_dim]", draw.normal(), EVERY_KIND),
         "log_gate": activation("float32[batch, value_heads]", draw.uniform(low=-1.0, high=-0.01)),
         "beta": activation("float32[batch, value_heads]", draw.uniform(low=0.1)),
-        "state": activation("float32[batch, value_heads, key_dim, value_dim]", draw.normal(std=0.3)),
+        "state": activation(
+            "float32[batch, value_heads, key_dim, value_dim]", draw.normal(std=0.3), EVERY_KIND
+        ),
     },
     outputs={
         "output": "float32[batch, value_heads, value_dim]",

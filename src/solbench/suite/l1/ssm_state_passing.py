@@ -3,7 +3,7 @@
 Returns the state at the start of each chunk and the one after the last.
 """
 
-from solbench.suite import Model, Problem, activation, draw, rows, var
+from solbench.suite import EVERY_KIND, Model, Problem, activation, draw, rows, var
 
 PROBLEM = Problem(
     name="ssm_state_passing_fp32_h80_p64_n128",
@@ -23,9 +23,9 @@ PROBLEM = Problem(
     ),
     axes={"batch": var, "chunks": var, "heads": 80, "head_dim": 64, "state": 128},
     inputs={
-        "states": activation("float32[batch, chunks, heads, head_dim, state]", draw.normal()),
+        "states": activation("float32[batch, chunks, heads, head_dim, state]", draw.normal(), EVERY_KIND),
         "log_decay": activation("float32[batch, chunks, heads]", draw.uniform(low=-2.0, high=-0.05)),
-        "initial": activation("float32[batch, heads, head_dim, state]", draw.normal()),
+        "initial": activation("float32[batch, heads, head_dim, state]", draw.normal(), EVERY_KIND),
     },
     outputs={
         "starts": "float32[batch, chunks, heads, head_dim, state]",

@@ -1,6 +1,6 @@
 """Backward of SwiGLU: gradients of gate and up; both inputs were kept by the forward."""
 
-from solbench.suite import Gradient, Model, Problem, activation, draw, rows, var
+from solbench.suite import EVERY_KIND, Gradient, Model, Problem, activation, draw, rows, var
 
 PROBLEM = Problem(
     name="swiglu_backward_bf16_i17408",
@@ -21,9 +21,9 @@ PROBLEM = Problem(
     ),
     axes={"num_tokens": var, "inner": 17408},
     inputs={
-        "grad_y": activation("bfloat16[num_tokens, inner]", draw.normal(std=0.1)),
-        "gate": activation("bfloat16[num_tokens, inner]", draw.normal(std=1.5)),
-        "up": activation("bfloat16[num_tokens, inner]", draw.normal(label="up")),
+        "grad_y": activation("bfloat16[num_tokens, inner]", draw.normal(std=0.1), EVERY_KIND),
+        "gate": activation("bfloat16[num_tokens, inner]", draw.normal(std=1.5), EVERY_KIND),
+        "up": activation("bfloat16[num_tokens, inner]", draw.normal(label="up"), EVERY_KIND),
     },
     outputs={"grad_gate": "bfloat16[num_tokens, inner]", "grad_up": "bfloat16[num_tokens, inner]"},
     gradient=Gradient("forward", ("gate", "up"), ("grad_y",), ("gate", "up")),

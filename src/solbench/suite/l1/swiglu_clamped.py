@@ -3,7 +3,7 @@
 The gate has an upper limit only. Each expert's tokens stand one after another, with a bias per expert.
 """
 
-from solbench.suite import Model, Problem, activation, draw, rows, scalar, var, weight
+from solbench.suite import EVERY_KIND, Model, Problem, activation, draw, rows, scalar, var, weight
 
 GROUPS = draw.ragged_lengths(sequences="experts", total="num_tokens", least=0, spread=1.0)
 PROBLEM = Problem(
@@ -24,7 +24,7 @@ PROBLEM = Problem(
     ),
     axes={"num_tokens": var, "experts": 128, "inner": 2880, "two_inner": "2 * inner"},
     inputs={
-        "gate_up": activation("bfloat16[num_tokens, two_inner]", draw.normal(std=4.0)),
+        "gate_up": activation("bfloat16[num_tokens, two_inner]", draw.normal(std=4.0), EVERY_KIND),
         "bias": weight("bfloat16[experts, two_inner]", draw.normal(std=0.5)),
         "lengths": activation("int32[experts]", GROUPS["lengths"]),
         "limit": scalar("float32", 7.0),

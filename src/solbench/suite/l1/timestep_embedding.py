@@ -26,6 +26,7 @@ PROBLEM = Problem(
         "second": weight("bfloat16[hidden, hidden]", draw.weight_matrix()),
         "second_bias": weight("bfloat16[hidden]", draw.normal(std=0.2)),
     },
+    fixed_values="a time lies between 0 and 1000",
     outputs={"embedding": "bfloat16[batch, hidden]"},
     workloads=rows("batch", *(1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 100, 128, 256, 512)),
     smoke=rows("batch waves hidden", (3, 32, 256), (7, 256, 512)),

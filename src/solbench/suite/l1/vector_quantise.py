@@ -18,7 +18,7 @@ PROBLEM = Problem(
     ),
     axes={"features": var, "codes": 1024, "channels": 256},
     inputs={
-        "x": activation("float32[features, channels]", draw.normal()),
+        "x": activation("float32[features, channels]", draw.normal(), ("sign",)),
         "codebook": weight("float32[codes, channels]", draw.normal()),
     },
     outputs={"quantised": "float32[features, channels]", "indices": "int32[features]"},

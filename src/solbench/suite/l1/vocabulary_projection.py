@@ -3,7 +3,7 @@
 Only the last token of each sequence is read of the hidden states.
 """
 
-from solbench.suite import Model, Problem, activation, draw, rows, scalar, var, weight
+from solbench.suite import EVERY_KIND, Model, Problem, activation, draw, rows, scalar, var, weight
 
 LENGTHS = draw.ragged_lengths(sequences="batch", total="num_tokens")
 PROBLEM = Problem(
@@ -21,7 +21,7 @@ PROBLEM = Problem(
         "batch": var, "num_tokens": var, "hidden": 3584, "vocabulary": 256000, "len_indptr": "batch + 1",
     },
     inputs={
-        "hidden_states": activation("bfloat16[num_tokens, hidden]", draw.normal()),
+        "hidden_states": activation("bfloat16[num_tokens, hidden]", draw.normal(), EVERY_KIND),
         "starts": activation("int32[len_indptr]", LENGTHS["indptr"]),
         "weight": weight("bfloat16[vocabulary, hidden]", draw.weight_matrix(fan_in=256)),
         "cap": scalar("float32", 30.0),

@@ -5,6 +5,7 @@ and scales by the gate. It kept the norm's statistics, the projections and the a
 """
 
 from solbench.suite import (
+    EVERY_KIND,
     Gradient,
     Model,
     Problem,
@@ -53,7 +54,7 @@ PROBLEM = Problem(
         "head_dim": "hidden // heads",
     },
     inputs={
-        "grad_y": activation("float32[batch, tokens, hidden]", draw.normal(std=0.1)),
+        "grad_y": activation("float32[batch, tokens, hidden]", draw.normal(std=0.1), EVERY_KIND),
         "x": activation("float32[batch, tokens, hidden]", draw.normal(mean=0.2, std=1.5)),
         "shift": activation("float32[batch, hidden]", draw.normal(std=0.3)),
         "scale": activation("float32[batch, hidden]", draw.normal(std=0.3)),

@@ -3,7 +3,18 @@
 The forward kept the rotated queries and keys, the values, what attention returned and its log-sum-exp.
 """
 
-from solbench.suite import Gradient, Model, Problem, activation, computed, draw, rows, var, weight
+from solbench.suite import (
+    EVERY_KIND,
+    Gradient,
+    Model,
+    Problem,
+    activation,
+    computed,
+    draw,
+    rows,
+    var,
+    weight,
+)
 
 ROPE = draw.rope_table(tokens="seq_len", pairs="half_dim", base=500000.0, latest=1)
 SAVED = computed("saved", "x", "cos", "sin", "qkv_weight", "output_weight")
@@ -25,7 +36,7 @@ PROBLEM = Problem(
         "qkv_width": "(num_heads + 2 * num_kv_heads) * head_dim",
     },
     inputs={
-        "grad_y": activation("float32[batch, seq_len, hidden]", draw.normal(std=0.1)),
+        "grad_y": activation("float32[batch, seq_len, hidden]", draw.normal(std=0.1), EVERY_KIND),
         "x": activation("float32[batch, seq_len, hidden]", draw.normal()),
         "cos": activation("float32[seq_len, half_dim]", ROPE["cos"]),
         "sin": activation("float32[seq_len, half_dim]", ROPE["sin"]),

@@ -4,7 +4,7 @@ A learnt bias joins the query before the product with keys, another before that 
 of the 2 T − 1 distances. Frames after a recording's end are not attended to.
 """
 
-from solbench.suite import Model, Problem, activation, draw, rows, var, weight
+from solbench.suite import EVERY_KIND, Model, Problem, activation, draw, rows, var, weight
 
 PROBLEM = Problem(
     name="attention_block_conformer_fp32_h1024",
@@ -22,7 +22,7 @@ PROBLEM = Problem(
         "three": "3 * hidden", "distances": "2 * frames - 1",
     },
     inputs={
-        "x": activation("float32[batch, frames, hidden]", draw.normal()),
+        "x": activation("float32[batch, frames, hidden]", draw.normal(), EVERY_KIND),
         "encoding": activation("float32[distances, hidden]", draw.uniform(low=-1.0)),
         "real": activation("bool[batch, frames]", draw.padding_mask()),
         "gain": weight("float32[hidden]", draw.norm_weight()),

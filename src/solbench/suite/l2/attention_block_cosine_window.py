@@ -4,7 +4,7 @@ The image is rolled by half a window and cut into windows of 8 × 8. Queries and
 temperature a head sharpens their products. Tokens that the roll brought together from two sides do not attend.
 """
 
-from solbench.suite import Model, Problem, activation, draw, rows, scalar, var, weight
+from solbench.suite import EVERY_KIND, Model, Problem, activation, draw, rows, scalar, var, weight
 
 PROBLEM = Problem(
     name="attention_block_cosine_window_fp32_c180_w8",
@@ -23,7 +23,7 @@ PROBLEM = Problem(
     },
     constraints=("height % window == 0", "width % window == 0"),
     inputs={
-        "x": activation("float32[images, height, width, channels]", draw.normal()),
+        "x": activation("float32[images, height, width, channels]", draw.normal(), EVERY_KIND),
         "qkv_weight": weight("float32[three, channels]", draw.weight_matrix()),
         "query_bias": weight("float32[channels]", draw.normal(std=0.2)),
         "value_bias": weight("float32[channels]", draw.normal(std=0.2)),

@@ -3,7 +3,17 @@
 Each sequence stands at its own position of a contiguous cache; the new key and value are written there first.
 """
 
-from solbench.suite import Model, Problem, activation, draw, rows, var, weight
+from solbench.suite import (
+    EVERY_KIND,
+    KEY_KINDS,
+    Model,
+    Problem,
+    activation,
+    draw,
+    rows,
+    var,
+    weight,
+)
 
 ROPE = draw.rope_table(tokens="batch", pairs="half_dim", base=1000000.0)
 LENGTHS = draw.ragged_lengths(sequences="batch", total="total_keys", spread=0.2)
@@ -24,9 +34,11 @@ PROBLEM = Problem(
         "query_width": "num_heads * head_dim", "qkv_width": "(num_heads + 2 * num_kv_heads) * head_dim",
     },
     inputs={
-        "x": activation("bfloat16[batch, hidden]", draw.normal()),
-        "key_cache": activation("bfloat16[batch, capacity, num_kv_heads, head_dim]", draw.normal()),
-        "value_cache": activation("bfloat16[batch, capacity, num_kv_heads, head_dim]", draw.normal()),
+        "x": activation("bfloat16[batch, hidden]", draw.normal(), EVERY_KIND),
+        "key_cache": activation("bfloat16[batch, capacity, num_kv_heads, head_dim]", draw.normal(), KEY_KINDS),
+        "value_cache": activation(
+            "bfloat16[batch, capacity, num_kv_heads, head_dim]", draw.normal(), EVERY_KIND
+        ),
         "lengths": activation("int32[batch]", LENGTHS["lengths"]),
         "cos": activation("float32[batch, half_dim]", ROPE["cos"]),
         "sin": activation("float32[batch, half_dim]", ROPE["sin"]),

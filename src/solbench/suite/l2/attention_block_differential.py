@@ -4,7 +4,7 @@ Query heads come in two halves, the maps and what is taken from them. A pair sha
 width; what is left is normalised without a gain. Lambda follows from four learnt vectors and the layer's depth.
 """
 
-from solbench.suite import Model, Problem, activation, draw, rows, scalar, var, weight
+from solbench.suite import EVERY_KIND, Model, Problem, activation, draw, rows, scalar, var, weight
 
 ROPE = draw.rope_table(tokens="seq_len", pairs="half_dim", base=500000.0, latest=1)
 PROBLEM = Problem(
@@ -25,7 +25,7 @@ PROBLEM = Problem(
         "qkv_width": "(num_heads + 2 * num_kv_heads) * head_dim",
     },
     inputs={
-        "x": activation("float32[batch, seq_len, hidden]", draw.normal()),
+        "x": activation("float32[batch, seq_len, hidden]", draw.normal(), EVERY_KIND),
         "cos": activation("float32[seq_len, half_dim]", ROPE["cos"]),
         "sin": activation("float32[seq_len, half_dim]", ROPE["sin"]),
         "gain": weight("float32[hidden]", draw.norm_weight()),

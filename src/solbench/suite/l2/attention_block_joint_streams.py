@@ -4,7 +4,7 @@ Each stream has its own modulation (shift, scale and a gate on the result), proj
 tokens join the other's for one attention without a mask, and part again for the output projections.
 """
 
-from solbench.suite import Model, Problem, activation, draw, rows, var, weight
+from solbench.suite import EVERY_KIND, Model, Problem, activation, draw, rows, var, weight
 
 PROBLEM = Problem(
     name="attention_block_joint_streams_bf16_h2432",
@@ -23,8 +23,8 @@ PROBLEM = Problem(
         "hidden": "num_heads * head_dim", "three": "3 * hidden",
     },
     inputs={
-        "image": activation("bfloat16[batch, tokens, hidden]", draw.normal()),
-        "text": activation("bfloat16[batch, text_len, hidden]", draw.normal()),
+        "image": activation("bfloat16[batch, tokens, hidden]", draw.normal(), EVERY_KIND),
+        "text": activation("bfloat16[batch, text_len, hidden]", draw.normal(), EVERY_KIND),
         "image_modulation": activation("bfloat16[batch, 3, hidden]", draw.normal(std=0.5)),
         "text_modulation": activation("bfloat16[batch, 3, hidden]", draw.normal(std=0.5)),
         "image_qkv": weight("bfloat16[three, hidden]", draw.weight_matrix()),

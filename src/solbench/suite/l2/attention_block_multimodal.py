@@ -4,7 +4,7 @@ A token has a position in time, height and width; the frequencies 0 to 15 turn w
 second, 40 to 63 with the third.
 """
 
-from solbench.suite import Model, Problem, activation, draw, rows, var, weight
+from solbench.suite import EVERY_KIND, Model, Problem, activation, draw, rows, var, weight
 
 ROPE = draw.rope_table(tokens="table_rows", pairs="half_dim", base=1000000.0)
 PROBLEM = Problem(
@@ -26,7 +26,7 @@ PROBLEM = Problem(
         "qkv_width": "(num_heads + 2 * num_kv_heads) * head_dim",
     },
     inputs={
-        "x": activation("float32[batch, seq_len, hidden]", draw.normal()),
+        "x": activation("float32[batch, seq_len, hidden]", draw.normal(), EVERY_KIND),
         "cos": activation("float32[table_rows, half_dim]", ROPE["cos"]),
         "sin": activation("float32[table_rows, half_dim]", ROPE["sin"]),
         "gain": weight("float32[hidden]", draw.norm_weight()),

@@ -3,7 +3,7 @@
 Zero-centred norms of queries and keys, rotation of the first quarter of a head only, two key-value heads.
 """
 
-from solbench.suite import Model, Problem, activation, draw, rows, var, weight
+from solbench.suite import EVERY_KIND, Model, Problem, activation, draw, rows, var, weight
 
 ROPE = draw.rope_table(tokens="seq_len", pairs="pairs", base=10000000.0)
 PROBLEM = Problem(
@@ -24,7 +24,7 @@ PROBLEM = Problem(
         "key_width": "num_kv_heads * head_dim",
     },
     inputs={
-        "x": activation("bfloat16[batch, seq_len, hidden]", draw.residual_stream(std=0.2)),
+        "x": activation("bfloat16[batch, seq_len, hidden]", draw.residual_stream(std=0.2), EVERY_KIND),
         "cos": activation("float32[seq_len, pairs]", ROPE["cos"]),
         "sin": activation("float32[seq_len, pairs]", ROPE["sin"]),
         "gain": weight("bfloat16[hidden]", draw.normal(std=0.3)),

@@ -4,7 +4,17 @@ Each sequence adds the same number of tokens; they are rotated, written to the p
 attend to all before them. The written keys and values are returned beside the block's output.
 """
 
-from solbench.suite import Model, Problem, activation, draw, rows, var, weight
+from solbench.suite import (
+    EVERY_KIND,
+    KEY_KINDS,
+    Model,
+    Problem,
+    activation,
+    draw,
+    rows,
+    var,
+    weight,
+)
 
 ROPE = draw.rope_table(tokens="fresh_tokens", pairs="half_dim", base=500000.0)
 LENGTHS = draw.ragged_lengths(sequences="batch", total="total_keys", least="fresh", spread=0.1)
@@ -29,9 +39,11 @@ PROBLEM = Problem(
     # Lengths differ by a tenth or so: with these, the longest still fits its pages.
     constraints=("4 * total_keys <= 3 * batch * pages * page_size", "batch * fresh <= total_keys"),
     inputs={
-        "x": activation("bfloat16[batch, fresh, hidden]", draw.residual_stream(std=0.2)),
-        "key_pages": activation("bfloat16[pool, page_size, num_kv_heads, head_dim]", draw.normal()),
-        "value_pages": activation("bfloat16[pool, page_size, num_kv_heads, head_dim]", draw.normal()),
+        "x": activation("bfloat16[batch, fresh, hidden]", draw.residual_stream(std=0.2), EVERY_KIND),
+        "key_pages": activation("bfloat16[pool, page_size, num_kv_heads, head_dim]", draw.normal(), KEY_KINDS),
+        "value_pages": activation(
+            "bfloat16[pool, page_size, num_kv_heads, head_dim]", draw.normal(), EVERY_KIND
+        ),
         "page_table": activation("int32[used]", PAGES["indices"]),
         "lengths": activation("int32[batch]", LENGTHS["lengths"]),
         "cos": activation("float32[fresh_tokens, half_dim]", ROPE["cos"]),

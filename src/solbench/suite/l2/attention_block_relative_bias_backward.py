@@ -4,7 +4,18 @@ Logits are not scaled. Every pair of tokens adds to the gradient of one of 32 en
 to 7 has its own, longer ones share, and the two directions are told apart.
 """
 
-from solbench.suite import Gradient, Model, Problem, activation, computed, draw, rows, var, weight
+from solbench.suite import (
+    EVERY_KIND,
+    Gradient,
+    Model,
+    Problem,
+    activation,
+    computed,
+    draw,
+    rows,
+    var,
+    weight,
+)
 
 SAVED = computed("saved", "query", "key", "value", "table")
 PROBLEM = Problem(
@@ -25,7 +36,7 @@ PROBLEM = Problem(
         "width": "heads * head_dim",
     },
     inputs={
-        "grad_y": activation("float32[batch, tokens, hidden]", draw.normal(std=0.1)),
+        "grad_y": activation("float32[batch, tokens, hidden]", draw.normal(std=0.1), EVERY_KIND),
         "query": activation("float32[batch, heads, tokens, head_dim]", draw.normal(std=0.35)),
         "key": activation("float32[batch, heads, tokens, head_dim]", draw.normal(std=0.35)),
         "value": activation("float32[batch, heads, tokens, head_dim]", draw.normal()),

@@ -4,7 +4,17 @@ The token at position p overwrites slot p mod window. Keys are rotated before th
 the ring does not matter. A norm stands before the block and one after it; gains are one plus the weight.
 """
 
-from solbench.suite import Model, Problem, activation, draw, rows, var, weight
+from solbench.suite import (
+    EVERY_KIND,
+    KEY_KINDS,
+    Model,
+    Problem,
+    activation,
+    draw,
+    rows,
+    var,
+    weight,
+)
 
 ROPE = draw.rope_table(tokens="batch", pairs="half_dim")
 PROBLEM = Problem(
@@ -24,9 +34,9 @@ PROBLEM = Problem(
         "query_width": "num_heads * head_dim", "qkv_width": "(num_heads + 2 * num_kv_heads) * head_dim",
     },
     inputs={
-        "x": activation("bfloat16[batch, hidden]", draw.residual_stream(std=0.2)),
-        "key_ring": activation("bfloat16[batch, num_kv_heads, window, head_dim]", draw.normal()),
-        "value_ring": activation("bfloat16[batch, num_kv_heads, window, head_dim]", draw.normal()),
+        "x": activation("bfloat16[batch, hidden]", draw.residual_stream(std=0.2), EVERY_KIND),
+        "key_ring": activation("bfloat16[batch, num_kv_heads, window, head_dim]", draw.normal(), KEY_KINDS),
+        "value_ring": activation("bfloat16[batch, num_kv_heads, window, head_dim]", draw.normal(), EVERY_KIND),
         "position": activation("int32[batch]", draw.integers(low=0, high="latest")),
         "cos": activation("float32[batch, half_dim]", ROPE["cos"]),
         "sin": activation("float32[batch, half_dim]", ROPE["sin"]),

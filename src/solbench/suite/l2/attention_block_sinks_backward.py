@@ -5,6 +5,7 @@ held back. The forward kept the attention's output and the log-sum-exp, sink inc
 """
 
 from solbench.suite import (
+    EVERY_KIND,
     Gradient,
     Model,
     Problem,
@@ -36,7 +37,7 @@ PROBLEM = Problem(
         "hidden": 2880, "width": "num_heads * head_dim",
     },
     inputs={
-        "grad_y": activation("bfloat16[batch, seq_len, hidden]", draw.normal(std=0.1)),
+        "grad_y": activation("bfloat16[batch, seq_len, hidden]", draw.normal(std=0.1), EVERY_KIND),
         "query": activation("bfloat16[batch, num_heads, seq_len, head_dim]", draw.normal()),
         "key": activation("bfloat16[batch, num_kv_heads, seq_len, head_dim]", draw.normal()),
         "value": activation("bfloat16[batch, num_kv_heads, seq_len, head_dim]", draw.normal()),

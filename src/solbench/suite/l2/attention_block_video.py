@@ -4,7 +4,7 @@ A token is a patch of a latent frame. The first 22 pairs of channels turn with t
 row, the last 21 with the column. Query and key norms cover the whole width before it is split into heads.
 """
 
-from solbench.suite import Model, Problem, activation, draw, rows, scalar, var, weight
+from solbench.suite import EVERY_KIND, Model, Problem, activation, draw, rows, scalar, var, weight
 
 FRAME = draw.rope_table(tokens="frames", pairs="frame_pairs", latest=1, label="frame")
 ROW = draw.rope_table(tokens="height", pairs="side_pairs", latest=1, label="row")
@@ -25,7 +25,7 @@ PROBLEM = Problem(
         "frame_pairs": 22, "side_pairs": 21, "tokens": "frames * height * width", "three": "3 * hidden",
     },
     inputs={
-        "x": activation("float32[batch, tokens, hidden]", draw.normal()),
+        "x": activation("float32[batch, tokens, hidden]", draw.normal(), EVERY_KIND),
         "modulation": activation("float32[batch, 3, hidden]", draw.normal(std=0.5)),
         "frame_cos": activation("float32[frames, frame_pairs]", FRAME["cos"]),
         "frame_sin": activation("float32[frames, frame_pairs]", FRAME["sin"]),

@@ -4,7 +4,18 @@ The gate's sigmoid was kept. Gradients go to the attention's result, to the inpu
 weights.
 """
 
-from solbench.suite import Gradient, Model, Problem, activation, computed, draw, rows, var, weight
+from solbench.suite import (
+    EVERY_KIND,
+    Gradient,
+    Model,
+    Problem,
+    activation,
+    computed,
+    draw,
+    rows,
+    var,
+    weight,
+)
 
 PROBLEM = Problem(
     name="attention_gate_output_backward_fp32_h2048",
@@ -20,8 +31,8 @@ PROBLEM = Problem(
     ),
     axes={"num_tokens": var, "hidden": 2048, "width": 4096},
     inputs={
-        "grad_y": activation("float32[num_tokens, hidden]", draw.normal(std=0.1)),
-        "attended": activation("float32[num_tokens, width]", draw.normal(std=0.5)),
+        "grad_y": activation("float32[num_tokens, hidden]", draw.normal(std=0.1), EVERY_KIND),
+        "attended": activation("float32[num_tokens, width]", draw.normal(std=0.5), EVERY_KIND),
         "x": activation("float32[num_tokens, hidden]", draw.normal()),
         "gate_weight": weight("float32[width, hidden]", draw.weight_matrix()),
         "output_weight": weight("float32[hidden, width]", draw.weight_matrix()),

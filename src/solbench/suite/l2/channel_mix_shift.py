@@ -3,7 +3,7 @@
 The token before the first of each sequence comes as a state; the last token leaves as the next state.
 """
 
-from solbench.suite import Model, Problem, activation, draw, rows, var, weight
+from solbench.suite import EVERY_KIND, Model, Problem, activation, draw, rows, var, weight
 
 PROBLEM = Problem(
     name="channel_mix_shift_bf16_h2560",
@@ -18,8 +18,8 @@ PROBLEM = Problem(
     ),
     axes={"batch": var, "seq_len": var, "hidden": 2560, "inner": "4 * hidden"},
     inputs={
-        "x": activation("bfloat16[batch, seq_len, hidden]", draw.normal()),
-        "before": activation("bfloat16[batch, hidden]", draw.normal()),
+        "x": activation("bfloat16[batch, seq_len, hidden]", draw.normal(), EVERY_KIND),
+        "before": activation("bfloat16[batch, hidden]", draw.normal(), EVERY_KIND),
         "mix": weight("bfloat16[hidden]", draw.uniform()),
         "up_weight": weight("bfloat16[inner, hidden]", draw.weight_matrix()),
         "down_weight": weight("bfloat16[hidden, inner]", draw.weight_matrix()),

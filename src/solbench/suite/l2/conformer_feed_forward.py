@@ -1,6 +1,6 @@
 """Half-step feed-forward block of a conformer in float32: norm, SiLU MLP, half of it added to the input."""
 
-from solbench.suite import Model, Problem, activation, draw, rows, var, weight
+from solbench.suite import EVERY_KIND, Model, Problem, activation, draw, rows, var, weight
 
 PROBLEM = Problem(
     name="conformer_feed_forward_fp32_h1024",
@@ -16,7 +16,7 @@ PROBLEM = Problem(
     ),
     axes={"batch": var, "frames": var, "hidden": 1024, "inner": 4096},
     inputs={
-        "x": activation("float32[batch, frames, hidden]", draw.normal()),
+        "x": activation("float32[batch, frames, hidden]", draw.normal(), EVERY_KIND),
         "gain": weight("float32[hidden]", draw.norm_weight()),
         "shift": weight("float32[hidden]", draw.normal(std=0.1)),
         "up_weight": weight("float32[inner, hidden]", draw.weight_matrix()),

@@ -1,6 +1,6 @@
 """A whole ConvNeXt V2 block in float32: depthwise 7 × 7, LayerNorm, GELU MLP with response norm, residual."""
 
-from solbench.suite import Model, Problem, activation, draw, rows, var, weight
+from solbench.suite import EVERY_KIND, Model, Problem, activation, draw, rows, var, weight
 
 PROBLEM = Problem(
     name="convnext_block_fp32_c512",
@@ -15,7 +15,7 @@ PROBLEM = Problem(
     ),
     axes={"batch": var, "channels": 512, "inner": "4 * channels", "height": var, "width": var},
     inputs={
-        "x": activation("float32[batch, channels, height, width]", draw.normal()),
+        "x": activation("float32[batch, channels, height, width]", draw.normal(), EVERY_KIND),
         "kernel": weight("float32[channels, 1, 7, 7]", draw.weight_matrix(fan_in=49)),
         "kernel_bias": weight("float32[channels]", draw.normal(std=0.2)),
         "norm_gain": weight("float32[channels]", draw.norm_weight()),

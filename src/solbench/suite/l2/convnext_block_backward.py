@@ -5,7 +5,18 @@ response norm divides a channel's length over the image by the mean over channel
 pixels.
 """
 
-from solbench.suite import Gradient, Model, Problem, activation, computed, draw, rows, var, weight
+from solbench.suite import (
+    EVERY_KIND,
+    Gradient,
+    Model,
+    Problem,
+    activation,
+    computed,
+    draw,
+    rows,
+    var,
+    weight,
+)
 
 NORM = computed("normalise", "x", "kernel")
 WANTED = (
@@ -26,7 +37,7 @@ PROBLEM = Problem(
     ),
     axes={"images": var, "height": var, "width": var, "channels": 512, "inner": "4 * channels"},
     inputs={
-        "grad_y": activation("float32[images, channels, height, width]", draw.normal(std=0.1)),
+        "grad_y": activation("float32[images, channels, height, width]", draw.normal(std=0.1), EVERY_KIND),
         "x": activation("float32[images, channels, height, width]", draw.normal()),
         "kernel": weight("float32[channels, 1, 7, 7]", draw.weight_matrix(fan_in=49)),
         "gain": weight("float32[channels]", draw.norm_weight()),

@@ -3,7 +3,7 @@
 Query and key norms cover the whole width of 5120, before it is split into 40 heads.
 """
 
-from solbench.suite import Model, Problem, activation, draw, rows, scalar, var, weight
+from solbench.suite import EVERY_KIND, Model, Problem, activation, draw, rows, scalar, var, weight
 
 PROBLEM = Problem(
     name="cross_attention_block_bf16_h5120",
@@ -18,8 +18,8 @@ PROBLEM = Problem(
     ),
     axes={"batch": var, "tokens": var, "text_len": 512, "hidden": 5120, "heads": 40},
     inputs={
-        "x": activation("bfloat16[batch, tokens, hidden]", draw.normal()),
-        "text": activation("bfloat16[batch, text_len, hidden]", draw.normal()),
+        "x": activation("bfloat16[batch, tokens, hidden]", draw.normal(), EVERY_KIND),
+        "text": activation("bfloat16[batch, text_len, hidden]", draw.normal(), EVERY_KIND),
         "gain": weight("bfloat16[hidden]", draw.norm_weight()),
         "shift": weight("bfloat16[hidden]", draw.normal(std=0.1)),
         "query_weight": weight("bfloat16[hidden, hidden]", draw.weight_matrix()),

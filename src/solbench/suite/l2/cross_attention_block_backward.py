@@ -5,6 +5,7 @@ before queries and values were kept, so that only their gradients are of interes
 """
 
 from solbench.suite import (
+    EVERY_KIND,
     Gradient,
     Model,
     Problem,
@@ -38,7 +39,7 @@ PROBLEM = Problem(
         "head_dim": "hidden // heads",
     },
     inputs={
-        "grad_y": activation("float32[batch, tokens, hidden]", draw.normal(std=0.1)),
+        "grad_y": activation("float32[batch, tokens, hidden]", draw.normal(std=0.1), EVERY_KIND),
         "text": activation("float32[batch, tokens, hidden]", draw.normal()),
         "frames": activation("float32[batch, source, hidden]", draw.normal()),
         "query_weight": weight("float32[hidden, hidden]", draw.weight_matrix()),

@@ -4,7 +4,7 @@ Text that stands before the image does not see it: its rows of the attention are
 near zero, so that the language model is unchanged when training starts.
 """
 
-from solbench.suite import Model, Problem, activation, draw, rows, var, weight
+from solbench.suite import EVERY_KIND, Model, Problem, activation, draw, rows, var, weight
 
 PROBLEM = Problem(
     name="cross_attention_block_gated_fp32_h4096",
@@ -23,8 +23,8 @@ PROBLEM = Problem(
         "head_dim": 128, "query_width": "num_heads * head_dim", "key_width": "num_kv_heads * head_dim",
     },
     inputs={
-        "x": activation("float32[batch, tokens, hidden]", draw.normal()),
-        "image": activation("float32[batch, patches, hidden]", draw.normal()),
+        "x": activation("float32[batch, tokens, hidden]", draw.normal(), EVERY_KIND),
+        "image": activation("float32[batch, patches, hidden]", draw.normal(), EVERY_KIND),
         "image_start": activation("int32[batch]", draw.integers(low=0, high="tokens")),
         "gain": weight("float32[hidden]", draw.norm_weight()),
         "query_weight": weight("float32[query_width, hidden]", draw.weight_matrix()),

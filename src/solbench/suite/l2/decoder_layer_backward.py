@@ -4,7 +4,7 @@ Only the input was kept: the layer is computed again up to where each gradient n
 gradients are sums over the query heads that share it.
 """
 
-from solbench.suite import Gradient, Model, Problem, activation, draw, rows, var, weight
+from solbench.suite import EVERY_KIND, Gradient, Model, Problem, activation, draw, rows, var, weight
 
 ROPE = draw.rope_table(tokens="seq_len", pairs="half_dim", base=500000.0, latest=1)
 WEIGHTS = (
@@ -30,7 +30,7 @@ PROBLEM = Problem(
         "kv_width": "num_kv_heads * head_dim",
     },
     inputs={
-        "grad_y": activation("float32[batch, seq_len, hidden]", draw.normal(std=0.1)),
+        "grad_y": activation("float32[batch, seq_len, hidden]", draw.normal(std=0.1), EVERY_KIND),
         "x": activation("float32[batch, seq_len, hidden]", draw.normal()),
         "cos": activation("float32[seq_len, half_dim]", ROPE["cos"]),
         "sin": activation("float32[seq_len, half_dim]", ROPE["sin"]),

@@ -4,7 +4,17 @@ Keys and values of the audio were computed once. The new token's key and value a
 the text. Key projections have no bias.
 """
 
-from solbench.suite import Model, Problem, activation, draw, rows, var, weight
+from solbench.suite import (
+    EVERY_KIND,
+    KEY_KINDS,
+    Model,
+    Problem,
+    activation,
+    draw,
+    rows,
+    var,
+    weight,
+)
 
 LENGTHS = draw.ragged_lengths(sequences="batch", total="total_keys", spread=0.2)
 PROBLEM = Problem(
@@ -25,12 +35,12 @@ PROBLEM = Problem(
     },
     held_out_axes=("total_keys",),  # others could leave a sequence longer than the cache
     inputs={
-        "x": activation("float32[batch, hidden]", draw.normal()),
-        "key_cache": activation("float32[batch, heads, capacity, head_dim]", draw.normal()),
-        "value_cache": activation("float32[batch, heads, capacity, head_dim]", draw.normal()),
+        "x": activation("float32[batch, hidden]", draw.normal(), EVERY_KIND),
+        "key_cache": activation("float32[batch, heads, capacity, head_dim]", draw.normal(), KEY_KINDS),
+        "value_cache": activation("float32[batch, heads, capacity, head_dim]", draw.normal(), EVERY_KIND),
         "lengths": activation("int32[batch]", LENGTHS["lengths"]),
-        "audio_key": activation("float32[batch, heads, frames, head_dim]", draw.normal()),
-        "audio_value": activation("float32[batch, heads, frames, head_dim]", draw.normal()),
+        "audio_key": activation("float32[batch, heads, frames, head_dim]", draw.normal(), KEY_KINDS),
+        "audio_value": activation("float32[batch, heads, frames, head_dim]", draw.normal(), EVERY_KIND),
         "norms": weight("float32[3, hidden]", draw.norm_weight()),
         "norm_shifts": weight("float32[3, hidden]", draw.normal(std=0.1)),
         "qkv_weight": weight("float32[three_hidden, hidden]", draw.weight_matrix()),

@@ -3,7 +3,7 @@
 Products are in bfloat16, norms, rotation, softmax and SiLU in float32, residuals in bfloat16.
 """
 
-from solbench.suite import Model, Problem, activation, draw, rows, var, weight
+from solbench.suite import EVERY_KIND, Model, Problem, activation, draw, rows, var, weight
 
 ROPE = draw.rope_table(tokens="seq_len", pairs="half_dim", base=500000.0, latest=1)
 PROBLEM = Problem(
@@ -24,7 +24,7 @@ PROBLEM = Problem(
         "query_width": "num_heads * head_dim", "qkv_width": "(num_heads + 2 * num_kv_heads) * head_dim",
     },
     inputs={
-        "x": activation("bfloat16[batch, seq_len, hidden]", draw.normal()),
+        "x": activation("bfloat16[batch, seq_len, hidden]", draw.normal(), EVERY_KIND),
         "cos": activation("float32[seq_len, half_dim]", ROPE["cos"]),
         "sin": activation("float32[seq_len, half_dim]", ROPE["sin"]),
         "attention_gain": weight("bfloat16[hidden]", draw.norm_weight()),

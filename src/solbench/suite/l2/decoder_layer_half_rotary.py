@@ -3,7 +3,7 @@
 Query, key and value projections have biases. Twelve query heads share a key-value head.
 """
 
-from solbench.suite import Model, Problem, activation, draw, rows, var, weight
+from solbench.suite import EVERY_KIND, Model, Problem, activation, draw, rows, var, weight
 
 ROPE = draw.rope_table(tokens="seq_len", pairs="pairs", base=1000000.0, latest=1)
 PROBLEM = Problem(
@@ -24,7 +24,7 @@ PROBLEM = Problem(
         "query_width": "num_heads * head_dim", "qkv_width": "(num_heads + 2 * num_kv_heads) * head_dim",
     },
     inputs={
-        "x": activation("bfloat16[batch, seq_len, hidden]", draw.normal()),
+        "x": activation("bfloat16[batch, seq_len, hidden]", draw.normal(), EVERY_KIND),
         "cos": activation("float32[seq_len, pairs]", ROPE["cos"]),
         "sin": activation("float32[seq_len, pairs]", ROPE["sin"]),
         "attention_gain": weight("bfloat16[hidden]", draw.norm_weight()),

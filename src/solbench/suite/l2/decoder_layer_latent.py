@@ -4,7 +4,7 @@ Queries come from a latent of 1536 channels, keys and values of all heads from o
 channels 64 are rotated and shared by all heads.
 """
 
-from solbench.suite import Model, Problem, activation, draw, rows, scalar, var, weight
+from solbench.suite import EVERY_KIND, Model, Problem, activation, draw, rows, scalar, var, weight
 
 ROPE = draw.rope_table(tokens="seq_len", pairs="pairs", base=10000.0, latest=1)
 PROBLEM = Problem(
@@ -27,7 +27,7 @@ PROBLEM = Problem(
         "expanded": "heads * (plain + value_dim)", "value_width": "heads * value_dim",
     },
     inputs={
-        "x": activation("bfloat16[batch, seq_len, hidden]", draw.normal()),
+        "x": activation("bfloat16[batch, seq_len, hidden]", draw.normal(), EVERY_KIND),
         "cos": activation("float32[seq_len, pairs]", ROPE["cos"]),
         "sin": activation("float32[seq_len, pairs]", ROPE["sin"]),
         "attention_gain": weight("bfloat16[hidden]", draw.norm_weight()),

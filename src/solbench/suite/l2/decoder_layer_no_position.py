@@ -4,7 +4,17 @@ Norms follow attention and MLP; heads of queries and keys are normalised. Nothin
 be reused at any place.
 """
 
-from solbench.suite import Model, Problem, activation, draw, rows, var, weight
+from solbench.suite import (
+    EVERY_KIND,
+    KEY_KINDS,
+    Model,
+    Problem,
+    activation,
+    draw,
+    rows,
+    var,
+    weight,
+)
 
 PROBLEM = Problem(
     name="decoder_layer_no_position_bf16_h5120",
@@ -24,9 +34,11 @@ PROBLEM = Problem(
         "qkv_width": "(num_heads + 2 * num_kv_heads) * head_dim",
     },
     inputs={
-        "x": activation("bfloat16[batch, new, hidden]", draw.normal()),
-        "cached_key": activation("bfloat16[batch, num_kv_heads, prefix, head_dim]", draw.normal()),
-        "cached_value": activation("bfloat16[batch, num_kv_heads, prefix, head_dim]", draw.normal()),
+        "x": activation("bfloat16[batch, new, hidden]", draw.normal(), EVERY_KIND),
+        "cached_key": activation("bfloat16[batch, num_kv_heads, prefix, head_dim]", draw.normal(), KEY_KINDS),
+        "cached_value": activation(
+            "bfloat16[batch, num_kv_heads, prefix, head_dim]", draw.normal(), EVERY_KIND
+        ),
         "qkv_weight": weight("bfloat16[qkv_width, hidden]", draw.weight_matrix()),
         "query_gain": weight("bfloat16[head_dim]", draw.norm_weight()),
         "key_gain": weight("bfloat16[head_dim]", draw.norm_weight()),

@@ -4,7 +4,7 @@ Sequences lie one after another without padding; a token sees earlier ones of it
 start anew with each. Every head's query and key is normalised before its rotation.
 """
 
-from solbench.suite import Model, Problem, activation, draw, rows, var, weight
+from solbench.suite import EVERY_KIND, Model, Problem, activation, draw, rows, var, weight
 
 ROPE = draw.rope_table(tokens="num_tokens", pairs="half_dim", base=1000000.0, latest=1)
 PACKED = draw.ragged_lengths(sequences="sequences", total="num_tokens", least=1, spread=0.7)
@@ -26,7 +26,7 @@ PROBLEM = Problem(
         "query_width": "num_heads * head_dim", "qkv_width": "(num_heads + 2 * num_kv_heads) * head_dim",
     },
     inputs={
-        "x": activation("bfloat16[num_tokens, hidden]", draw.normal()),
+        "x": activation("bfloat16[num_tokens, hidden]", draw.normal(), EVERY_KIND),
         "lengths": activation("int32[sequences]", PACKED["lengths"]),
         "cos": activation("float32[num_tokens, half_dim]", ROPE["cos"]),
         "sin": activation("float32[num_tokens, half_dim]", ROPE["sin"]),

@@ -4,7 +4,7 @@ A LayerNorm for each. The first quarter of a head's channels is rotated; query, 
 together; everything has biases.
 """
 
-from solbench.suite import Model, Problem, activation, draw, rows, scalar, var, weight
+from solbench.suite import EVERY_KIND, Model, Problem, activation, draw, rows, scalar, var, weight
 
 ROPE = draw.rope_table(tokens="seq_len", pairs="pairs", base=10000.0, latest=1)
 PROBLEM = Problem(
@@ -24,7 +24,7 @@ PROBLEM = Problem(
         "three_hidden": "3 * hidden",
     },
     inputs={
-        "x": activation("float32[batch, seq_len, hidden]", draw.normal()),
+        "x": activation("float32[batch, seq_len, hidden]", draw.normal(), EVERY_KIND),
         "cos": activation("float32[seq_len, pairs]", ROPE["cos"]),
         "sin": activation("float32[seq_len, pairs]", ROPE["sin"]),
         "attention_gain": weight("float32[hidden]", draw.norm_weight()),

@@ -3,7 +3,7 @@
 Queries and keys are normalised over all heads together. Attention looks back 4096 tokens.
 """
 
-from solbench.suite import Model, Problem, activation, draw, rows, scalar, var, weight
+from solbench.suite import EVERY_KIND, Model, Problem, activation, draw, rows, scalar, var, weight
 
 ROPE = draw.rope_table(tokens="seq_len", pairs="half_dim", base=500000.0, latest=1)
 PROBLEM = Problem(
@@ -23,7 +23,7 @@ PROBLEM = Problem(
         "three_hidden": "3 * hidden", "half_dim": 64, "window": 4096,
     },
     inputs={
-        "x": activation("float32[batch, seq_len, hidden]", draw.normal()),
+        "x": activation("float32[batch, seq_len, hidden]", draw.normal(), EVERY_KIND),
         "cos": activation("float32[seq_len, half_dim]", ROPE["cos"]),
         "sin": activation("float32[seq_len, half_dim]", ROPE["sin"]),
         "qkv_weight": weight("float32[three_hidden, hidden]", draw.weight_matrix()),

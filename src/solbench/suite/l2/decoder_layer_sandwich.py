@@ -3,7 +3,7 @@
 Gains are stored as their distance from one. Heads of queries and keys are normalised; the MLP is a GEGLU.
 """
 
-from solbench.suite import Model, Problem, activation, draw, rows, scalar, var, weight
+from solbench.suite import EVERY_KIND, Model, Problem, activation, draw, rows, scalar, var, weight
 
 ROPE = draw.rope_table(tokens="seq_len", pairs="half_dim", base=10000.0, latest=1)
 PROBLEM = Problem(
@@ -24,7 +24,7 @@ PROBLEM = Problem(
         "query_width": "num_heads * head_dim", "qkv_width": "(num_heads + 2 * num_kv_heads) * head_dim",
     },
     inputs={
-        "x": activation("bfloat16[batch, seq_len, hidden]", draw.normal(std=2.0)),
+        "x": activation("bfloat16[batch, seq_len, hidden]", draw.normal(std=2.0), EVERY_KIND),
         "cos": activation("float32[seq_len, half_dim]", ROPE["cos"]),
         "sin": activation("float32[seq_len, half_dim]", ROPE["sin"]),
         "before_attention": weight("bfloat16[hidden]", draw.norm_weight(center=0.0)),

@@ -4,7 +4,17 @@ Sandwich norms, whose gains are stored as their distance from one; a GEGLU. The 
 of each sequence before attention.
 """
 
-from solbench.suite import Model, Problem, activation, draw, rows, var, weight
+from solbench.suite import (
+    EVERY_KIND,
+    KEY_KINDS,
+    Model,
+    Problem,
+    activation,
+    draw,
+    rows,
+    var,
+    weight,
+)
 
 ROPE = draw.rope_table(tokens="batch", pairs="half_dim", base=10000.0)
 LENGTHS = draw.ragged_lengths(sequences="batch", total="total_keys", spread=0.2)
@@ -28,9 +38,13 @@ PROBLEM = Problem(
     },
     held_out_axes=("total_keys",),  # others could leave a sequence longer than the cache
     inputs={
-        "x": activation("float32[batch, hidden]", draw.normal(std=2.0)),
-        "key_cache": activation("float32[batch, num_kv_heads, capacity, head_dim]", draw.normal(std=2.0)),
-        "value_cache": activation("float32[batch, num_kv_heads, capacity, head_dim]", draw.normal()),
+        "x": activation("float32[batch, hidden]", draw.normal(std=2.0), EVERY_KIND),
+        "key_cache": activation(
+            "float32[batch, num_kv_heads, capacity, head_dim]", draw.normal(std=2.0), KEY_KINDS
+        ),
+        "value_cache": activation(
+            "float32[batch, num_kv_heads, capacity, head_dim]", draw.normal(), EVERY_KIND
+        ),
         "lengths": activation("int32[batch]", LENGTHS["lengths"]),
         "cos": activation("float32[batch, half_dim]", ROPE["cos"]),
         "sin": activation("float32[batch, half_dim]", ROPE["sin"]),

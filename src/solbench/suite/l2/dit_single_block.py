@@ -4,7 +4,7 @@ Modulated LayerNorm, joint projection to queries, keys, values and MLP, query an
 attention, one output projection of both parts, gated residual.
 """
 
-from solbench.suite import Model, Problem, activation, draw, rows, var, weight
+from solbench.suite import EVERY_KIND, Model, Problem, activation, draw, rows, var, weight
 
 ROPE = draw.rope_table(tokens="tokens", pairs="half_dim", latest=1)
 PROBLEM = Problem(
@@ -24,10 +24,10 @@ PROBLEM = Problem(
         "wide": "3 * hidden + inner", "joint": "hidden + inner",
     },
     inputs={
-        "x": activation("bfloat16[batch, tokens, hidden]", draw.normal()),
+        "x": activation("bfloat16[batch, tokens, hidden]", draw.normal(), EVERY_KIND),
         "shift": activation("bfloat16[batch, hidden]", draw.normal(std=0.3)),
         "scale": activation("bfloat16[batch, hidden]", draw.normal(std=0.3)),
-        "opening": activation("bfloat16[batch, hidden]", draw.normal()),
+        "opening": activation("bfloat16[batch, hidden]", draw.normal(), EVERY_KIND),
         "cos": activation("float32[tokens, half_dim]", ROPE["cos"]),
         "sin": activation("float32[tokens, half_dim]", ROPE["sin"]),
         "first": weight("bfloat16[wide, hidden]", draw.weight_matrix()),

@@ -3,7 +3,18 @@
 LayerNorm before full attention and before the MLP, tanh GELU, biases everywhere. Only the input was kept.
 """
 
-from solbench.suite import Gradient, Model, Problem, activation, draw, rows, scalar, var, weight
+from solbench.suite import (
+    EVERY_KIND,
+    Gradient,
+    Model,
+    Problem,
+    activation,
+    draw,
+    rows,
+    scalar,
+    var,
+    weight,
+)
 
 PARAMETERS = (
     "attention_gain", "attention_shift", "qkv_weight", "qkv_bias", "output_weight", "output_bias",
@@ -27,7 +38,7 @@ PROBLEM = Problem(
         "images": var, "tokens": 729, "hidden": 1152, "inner": 4304, "heads": 16, "three_hidden": "3 * hidden",
     },
     inputs={
-        "grad_y": activation("float32[images, tokens, hidden]", draw.normal(std=0.1)),
+        "grad_y": activation("float32[images, tokens, hidden]", draw.normal(std=0.1), EVERY_KIND),
         "x": activation("float32[images, tokens, hidden]", draw.normal()),
         "attention_gain": weight("float32[hidden]", draw.norm_weight()),
         "attention_shift": weight("float32[hidden]", draw.normal(std=0.1)),

@@ -4,7 +4,7 @@ Sequences lie one after another; positions start anew with each. LayerNorm witho
 biases.
 """
 
-from solbench.suite import Model, Problem, activation, draw, rows, scalar, var, weight
+from solbench.suite import EVERY_KIND, Model, Problem, activation, draw, rows, scalar, var, weight
 
 ROPE = draw.rope_table(tokens="num_tokens", pairs="half_dim", base=10000.0, latest=1)
 PACKED = draw.ragged_lengths(sequences="sequences", total="num_tokens", least=1, spread=0.7)
@@ -25,7 +25,7 @@ PROBLEM = Problem(
         "three_hidden": "3 * hidden", "half_dim": 32, "reach": 64,
     },
     inputs={
-        "x": activation("float32[num_tokens, hidden]", draw.normal()),
+        "x": activation("float32[num_tokens, hidden]", draw.normal(), EVERY_KIND),
         "lengths": activation("int32[sequences]", PACKED["lengths"]),
         "cos": activation("float32[num_tokens, half_dim]", ROPE["cos"]),
         "sin": activation("float32[num_tokens, half_dim]", ROPE["sin"]),

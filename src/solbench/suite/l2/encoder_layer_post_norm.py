@@ -21,7 +21,7 @@ PROBLEM = Problem(
         "batch": var, "seq_len": var, "hidden": 768, "inner": 3072, "heads": 12, "three_hidden": "3 * hidden",
     },
     inputs={
-        "x": activation("float32[batch, seq_len, hidden]", draw.normal()),
+        "x": activation("float32[batch, seq_len, hidden]", draw.normal(), ("sign", "outliers", "sparsity")),
         "real": activation("bool[batch, seq_len]", draw.padding_mask()),
         "qkv_weight": weight("float32[three_hidden, hidden]", draw.weight_matrix()),
         "qkv_bias": weight("float32[three_hidden]", draw.normal(std=0.2)),

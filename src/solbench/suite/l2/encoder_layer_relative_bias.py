@@ -4,7 +4,7 @@ The bias of all heads was looked up once for the whole encoder. Norms keep the m
 else has a bias.
 """
 
-from solbench.suite import Model, Problem, activation, draw, rows, var, weight
+from solbench.suite import EVERY_KIND, Model, Problem, activation, draw, rows, var, weight
 
 PROBLEM = Problem(
     name="encoder_layer_relative_bias_fp32_h4096",
@@ -22,7 +22,7 @@ PROBLEM = Problem(
         "width": "heads * head_dim", "qk_fan_in": "8 * hidden",
     },
     inputs={
-        "x": activation("float32[batch, seq_len, hidden]", draw.normal(std=2.0)),
+        "x": activation("float32[batch, seq_len, hidden]", draw.normal(std=2.0), EVERY_KIND),
         "position_bias": activation("float32[heads, seq_len, seq_len]", draw.normal(std=1.5)),
         "attention_gain": weight("float32[hidden]", draw.norm_weight()),
         "qk_weight": weight("float32[2, width, hidden]", draw.weight_matrix(fan_in="qk_fan_in")),

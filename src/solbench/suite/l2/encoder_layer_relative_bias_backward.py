@@ -4,7 +4,7 @@ The gradient of the biases of a pair of positions is a sum over the batch. Only 
 the layer that attends is computed again.
 """
 
-from solbench.suite import Gradient, Model, Problem, activation, draw, rows, var, weight
+from solbench.suite import EVERY_KIND, Gradient, Model, Problem, activation, draw, rows, var, weight
 
 PARAMETERS = (
     "attention_gain", "qk_weight", "value_weight", "output_weight",
@@ -27,7 +27,7 @@ PROBLEM = Problem(
         "width": "heads * head_dim", "qk_fan_in": "8 * hidden",
     },
     inputs={
-        "grad_y": activation("float32[batch, seq_len, hidden]", draw.normal(std=0.1)),
+        "grad_y": activation("float32[batch, seq_len, hidden]", draw.normal(std=0.1), EVERY_KIND),
         "x": activation("float32[batch, seq_len, hidden]", draw.normal(std=2.0)),
         "position_bias": activation("float32[heads, seq_len, seq_len]", draw.normal(std=1.5)),
         "attention_gain": weight("float32[hidden]", draw.norm_weight()),

@@ -3,7 +3,7 @@
 All projections but the key's have biases.
 """
 
-from solbench.suite import Model, Problem, activation, draw, rows, scalar, var, weight
+from solbench.suite import EVERY_KIND, Model, Problem, activation, draw, rows, scalar, var, weight
 
 PROBLEM = Problem(
     name="encoder_layer_speech_fp32_h1280",
@@ -18,7 +18,7 @@ PROBLEM = Problem(
     ),
     axes={"batch": var, "frames": var, "hidden": 1280, "inner": 5120, "heads": 20, "three": "3 * hidden"},
     inputs={
-        "x": activation("float32[batch, frames, hidden]", draw.normal()),
+        "x": activation("float32[batch, frames, hidden]", draw.normal(), EVERY_KIND),
         "first_gain": weight("float32[hidden]", draw.norm_weight()),
         "first_shift": weight("float32[hidden]", draw.normal(std=0.1)),
         "qkv_weight": weight("float32[three, hidden]", draw.weight_matrix()),

@@ -4,7 +4,7 @@ Patches come in the order of their windows. Projections and MLP have biases. A h
 a whole; its angles hold rows in the first half, columns in the second.
 """
 
-from solbench.suite import Model, Problem, activation, draw, rows, scalar, var, weight
+from solbench.suite import EVERY_KIND, Model, Problem, activation, draw, rows, scalar, var, weight
 
 ROWS = draw.rope_table(tokens="num_patches", pairs="quarter_dim", base=10000.0, latest=64)
 COLUMNS = draw.rope_table(tokens="num_patches", pairs="quarter_dim", base=10000.0, latest=32)
@@ -26,7 +26,7 @@ PROBLEM = Problem(
         "two_inner": "2 * inner", "three_hidden": "3 * hidden", "quarter_dim": 20,
     },
     inputs={
-        "x": activation("bfloat16[num_patches, hidden]", draw.normal()),
+        "x": activation("bfloat16[num_patches, hidden]", draw.normal(), EVERY_KIND),
         "row_cos": activation("float32[num_patches, quarter_dim]", ROWS["cos"]),
         "row_sin": activation("float32[num_patches, quarter_dim]", ROWS["sin"]),
         "column_cos": activation("float32[num_patches, quarter_dim]", COLUMNS["cos"]),

@@ -5,7 +5,7 @@ a sigmoid, and their product feeds a residual and a skip branch. Frames after an
 The channels are reversed afterwards, so that the next layer shifts the others.
 """
 
-from solbench.suite import Model, Problem, activation, draw, rows, var, weight
+from solbench.suite import EVERY_KIND, Model, Problem, activation, draw, rows, var, weight
 
 PROBLEM = Problem(
     name="flow_coupling_fp32_c192",
@@ -25,9 +25,9 @@ PROBLEM = Problem(
         "layers": 4, "wide": "2 * hidden",
     },
     inputs={
-        "x": activation("float32[batch, channels, frames]", draw.normal()),
+        "x": activation("float32[batch, channels, frames]", draw.normal(), EVERY_KIND),
         "real": activation("float32[batch, frames]", draw.padding_mask()),
-        "voice": activation("float32[batch, speaker]", draw.normal()),
+        "voice": activation("float32[batch, speaker]", draw.normal(), EVERY_KIND),
         "before_weight": weight("float32[hidden, half, 1]", draw.weight_matrix(fan_in=96)),
         "before_bias": weight("float32[hidden]", draw.normal(std=0.2)),
         "voice_weight": weight("float32[layers, wide, speaker]", draw.weight_matrix()),

@@ -5,7 +5,7 @@ the difference to the token's value, weighed by beta. Within a chunk of 64 the d
 through a triangular system, solved for all chunks at once; the state is handed from chunk to chunk.
 """
 
-from solbench.suite import Model, Problem, activation, draw, rows, scalar, var, weight
+from solbench.suite import EVERY_KIND, Model, Problem, activation, draw, rows, scalar, var, weight
 
 PROBLEM = Problem(
     name="gated_delta_block_fp32_k16_v32_d128",
@@ -25,8 +25,8 @@ PROBLEM = Problem(
     },
     constraints=("seq_len % chunk == 0", "value_heads % key_heads == 0"),
     inputs={
-        "mixed": activation("float32[batch, seq_len, mixed]", draw.normal()),
-        "gate": activation("float32[batch, seq_len, inner]", draw.normal()),
+        "mixed": activation("float32[batch, seq_len, mixed]", draw.normal(), EVERY_KIND),
+        "gate": activation("float32[batch, seq_len, inner]", draw.normal(), EVERY_KIND),
         "beta": activation("float32[batch, seq_len, value_heads]", draw.normal()),
         "step": activation("float32[batch, seq_len, value_heads]", draw.normal(std=0.5)),
         "kernel": weight("float32[mixed, 1, 4]", draw.weight_matrix()),

@@ -4,7 +4,7 @@ No key or value is expanded: each query is mapped into the space of the latents,
 themselves, and its result is mapped to a value afterwards. The fresh latent is written to the cache first.
 """
 
-from solbench.suite import Model, Problem, activation, draw, rows, var, weight
+from solbench.suite import EVERY_KIND, Model, Problem, activation, draw, rows, var, weight
 
 ROPE = draw.rope_table(tokens="batch", pairs="half_rotary")
 LENGTHS = draw.ragged_lengths(sequences="batch", total="total_keys", spread=0.2)
@@ -28,8 +28,8 @@ PROBLEM = Problem(
     },
     constraints=("batch <= total_keys", "total_keys <= batch * capacity"),
     inputs={
-        "x": activation("bfloat16[batch, hidden]", draw.residual_stream(std=0.2)),
-        "cache": activation("bfloat16[batch, capacity, stored]", draw.normal()),
+        "x": activation("bfloat16[batch, hidden]", draw.residual_stream(std=0.2), EVERY_KIND),
+        "cache": activation("bfloat16[batch, capacity, stored]", draw.normal(), ("sparsity",)),
         "lengths": activation("int32[batch]", LENGTHS["lengths"]),
         "cos": activation("float32[batch, half_rotary]", ROPE["cos"]),
         "sin": activation("float32[batch, half_rotary]", ROPE["sin"]),

@@ -4,7 +4,7 @@ Each head's key has a part made from the latent and a rotated part that all head
 and the rotated key are what the cache keeps, so they are outputs too.
 """
 
-from solbench.suite import Model, Problem, activation, draw, rows, scalar, var, weight
+from solbench.suite import EVERY_KIND, Model, Problem, activation, draw, rows, scalar, var, weight
 
 ROPE = draw.rope_table(tokens="seq_len", pairs="half_rotary", base=50000.0, latest=1)
 PROBLEM = Problem(
@@ -26,7 +26,7 @@ PROBLEM = Problem(
         "value_width": "heads * value_dim",
     },
     inputs={
-        "x": activation("bfloat16[batch, seq_len, hidden]", draw.residual_stream(std=0.2)),
+        "x": activation("bfloat16[batch, seq_len, hidden]", draw.residual_stream(std=0.2), EVERY_KIND),
         "cos": activation("float32[seq_len, half_rotary]", ROPE["cos"]),
         "sin": activation("float32[seq_len, half_rotary]", ROPE["sin"]),
         "gain": weight("bfloat16[hidden]", draw.norm_weight()),

@@ -4,7 +4,17 @@ Queries are mapped into the space of the latents, the chosen rows are gathered f
 mapped to values and projected. Nothing of the cache's other rows is needed.
 """
 
-from solbench.suite import Model, Problem, activation, draw, rows, var, weight
+from solbench.suite import (
+    EVERY_KIND,
+    QUERY_KINDS,
+    Model,
+    Problem,
+    activation,
+    draw,
+    rows,
+    var,
+    weight,
+)
 
 CHOICE = draw.routing(tokens="tokens", experts="keys", top_k="top_k")
 PROBLEM = Problem(
@@ -26,9 +36,9 @@ PROBLEM = Problem(
     },
     constraints=("top_k <= keys",),
     inputs={
-        "x": activation("bfloat16[tokens, hidden]", draw.residual_stream(std=0.2)),
-        "query": activation("bfloat16[tokens, heads, query_dim]", draw.normal()),
-        "cache": activation("bfloat16[keys, stored]", draw.normal()),
+        "x": activation("bfloat16[tokens, hidden]", draw.residual_stream(std=0.2), EVERY_KIND),
+        "query": activation("bfloat16[tokens, heads, query_dim]", draw.normal(), QUERY_KINDS),
+        "cache": activation("bfloat16[keys, stored]", draw.normal(), ("sparsity",)),
         "chosen": activation("int32[tokens, top_k]", CHOICE["indices"]),
         "key_up": weight("bfloat16[heads, plain, rank]", draw.weight_matrix()),
         "value_up": weight("bfloat16[heads, value_dim, rank]", draw.weight_matrix()),

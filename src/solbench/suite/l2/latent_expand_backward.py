@@ -5,6 +5,7 @@ over heads, turned back. The reciprocal root mean square of the latents was kept
 """
 
 from solbench.suite import (
+    EVERY_KIND,
     Gradient,
     Model,
     Problem,
@@ -36,8 +37,8 @@ PROBLEM = Problem(
         "half_rotary": "rotary // 2", "key_dim": "plain + rotary",
     },
     inputs={
-        "grad_key": activation("bfloat16[num_tokens, heads, key_dim]", draw.normal(std=0.1)),
-        "grad_value": activation("bfloat16[num_tokens, heads, value_dim]", draw.normal(std=0.1)),
+        "grad_key": activation("bfloat16[num_tokens, heads, key_dim]", draw.normal(std=0.1), EVERY_KIND),
+        "grad_value": activation("bfloat16[num_tokens, heads, value_dim]", draw.normal(std=0.1), EVERY_KIND),
         "latent": activation("bfloat16[num_tokens, rank]", draw.normal(std=2.0)),
         "cos": activation("float32[num_tokens, half_rotary]", ROPE["cos"]),
         "sin": activation("float32[num_tokens, half_rotary]", ROPE["sin"]),

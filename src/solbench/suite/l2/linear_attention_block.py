@@ -3,7 +3,7 @@
 The state of 32 × 32 a head is summed in float32 and rounded. A gate per image scales the result.
 """
 
-from solbench.suite import Model, Problem, activation, draw, rows, scalar, var, weight
+from solbench.suite import EVERY_KIND, Model, Problem, activation, draw, rows, scalar, var, weight
 
 PROBLEM = Problem(
     name="linear_attention_block_bf16_h2240",
@@ -18,9 +18,9 @@ PROBLEM = Problem(
     ),
     axes={"batch": var, "tokens": var, "heads": 70, "hidden": "heads * 32", "three": "3 * hidden"},
     inputs={
-        "x": activation("bfloat16[batch, tokens, hidden]", draw.normal()),
-        "normalised": activation("bfloat16[batch, tokens, hidden]", draw.normal()),
-        "opening": activation("bfloat16[batch, hidden]", draw.normal()),
+        "x": activation("bfloat16[batch, tokens, hidden]", draw.normal(), EVERY_KIND),
+        "normalised": activation("bfloat16[batch, tokens, hidden]", draw.normal(), ("scale",)),
+        "opening": activation("bfloat16[batch, hidden]", draw.normal(), EVERY_KIND),
         "qkv_weight": weight("bfloat16[three, hidden]", draw.weight_matrix()),
         "output_weight": weight("bfloat16[hidden, hidden]", draw.weight_matrix()),
         "output_bias": weight("bfloat16[hidden]", draw.normal(std=0.2)),

@@ -24,7 +24,7 @@ PROBLEM = Problem(
     },
     constraints=("seq_len % chunk == 0",),
     inputs={
-        "x": activation("float32[batch, seq_len, hidden]", draw.normal()),
+        "x": activation("float32[batch, seq_len, hidden]", draw.normal(), ("sign", "outliers", "sparsity")),
         "input_weight": weight("float32[width, hidden]", draw.weight_matrix()),
         "kernel": weight("float32[mixed, 1, 4]", draw.weight_matrix()),
         "kernel_bias": weight("float32[mixed]", draw.normal(std=0.2)),

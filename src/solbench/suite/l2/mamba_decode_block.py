@@ -3,7 +3,7 @@
 Returns the output and both states as they are for the next token. Up to the norm all is kept in float32.
 """
 
-from solbench.suite import Model, Problem, activation, draw, rows, var, weight
+from solbench.suite import EVERY_KIND, Model, Problem, activation, draw, rows, var, weight
 
 PROBLEM = Problem(
     name="mamba_decode_block_bf16_h2560",
@@ -21,9 +21,9 @@ PROBLEM = Problem(
         "mixed": "inner + 2 * state", "width": "inner + mixed + heads",
     },
     inputs={
-        "x": activation("bfloat16[batch, hidden]", draw.normal()),
-        "convolution_state": activation("bfloat16[batch, 3, mixed]", draw.normal()),
-        "ssm_state": activation("float32[batch, heads, head_dim, state]", draw.normal(std=0.3)),
+        "x": activation("bfloat16[batch, hidden]", draw.normal(), ("sign", "sparsity")),
+        "convolution_state": activation("bfloat16[batch, 3, mixed]", draw.normal(), ("sign", "sparsity")),
+        "ssm_state": activation("float32[batch, heads, head_dim, state]", draw.normal(std=0.3), EVERY_KIND),
         "input_weight": weight("bfloat16[width, hidden]", draw.weight_matrix()),
         "kernel": weight("bfloat16[4, mixed]", draw.weight_matrix(fan_in=4)),
         "kernel_bias": weight("bfloat16[mixed]", draw.normal(std=0.2)),

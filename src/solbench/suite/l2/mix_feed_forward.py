@@ -3,7 +3,7 @@
 The depthwise convolution lets neighbouring patches meet, since linear attention sees positions poorly.
 """
 
-from solbench.suite import Model, Problem, activation, draw, rows, var, weight
+from solbench.suite import EVERY_KIND, Model, Problem, activation, draw, rows, var, weight
 
 PROBLEM = Problem(
     name="mix_feed_forward_bf16_h2240",
@@ -19,7 +19,7 @@ PROBLEM = Problem(
     ),
     axes={"batch": var, "height": var, "width": var, "hidden": 2240, "inner": 5600, "two_inner": "2 * inner"},
     inputs={
-        "x": activation("bfloat16[batch, hidden, height, width]", draw.normal()),
+        "x": activation("bfloat16[batch, hidden, height, width]", draw.normal(), EVERY_KIND),
         "expand": weight("bfloat16[two_inner, hidden, 1, 1]", draw.weight_matrix(fan_in=2240)),
         "expand_bias": weight("bfloat16[two_inner]", draw.normal(std=0.2)),
         "depthwise": weight("bfloat16[two_inner, 1, 3, 3]", draw.weight_matrix(fan_in=9)),

@@ -3,7 +3,18 @@
 Gate and up products were kept by the forward; the inner values are recomputed from them.
 """
 
-from solbench.suite import Gradient, Model, Problem, activation, computed, draw, rows, var, weight
+from solbench.suite import (
+    EVERY_KIND,
+    Gradient,
+    Model,
+    Problem,
+    activation,
+    computed,
+    draw,
+    rows,
+    var,
+    weight,
+)
 
 PROBLEM = Problem(
     name="mlp_block_backward_bf16_h4096_i12288",
@@ -19,7 +30,7 @@ PROBLEM = Problem(
     ),
     axes={"num_tokens": var, "hidden": 4096, "inner": 12288},
     inputs={
-        "grad_y": activation("bfloat16[num_tokens, hidden]", draw.normal(std=0.1)),
+        "grad_y": activation("bfloat16[num_tokens, hidden]", draw.normal(std=0.1), EVERY_KIND),
         "x": activation("bfloat16[num_tokens, hidden]", draw.normal()),
         "gate_weight": weight("bfloat16[inner, hidden]", draw.weight_matrix()),
         "up_weight": weight("bfloat16[inner, hidden]", draw.weight_matrix()),

@@ -3,7 +3,18 @@
 Mean and reciprocal deviation of the norm were kept; what the wide product gives is computed again.
 """
 
-from solbench.suite import Gradient, Model, Problem, activation, computed, draw, rows, var, weight
+from solbench.suite import (
+    EVERY_KIND,
+    Gradient,
+    Model,
+    Problem,
+    activation,
+    computed,
+    draw,
+    rows,
+    var,
+    weight,
+)
 
 SAVED = computed("statistics", "x")
 PROBLEM = Problem(
@@ -20,7 +31,7 @@ PROBLEM = Problem(
     ),
     axes={"num_rows": var, "hidden": 1280, "inner": 5120},
     inputs={
-        "grad_y": activation("float32[num_rows, hidden]", draw.normal(std=0.1)),
+        "grad_y": activation("float32[num_rows, hidden]", draw.normal(std=0.1), EVERY_KIND),
         "x": activation("float32[num_rows, hidden]", draw.normal(mean=0.3, std=2.0)),
         "gain": weight("float32[hidden]", draw.norm_weight()),
         "shift": weight("float32[hidden]", draw.normal(std=0.1)),

@@ -1,6 +1,6 @@
 """MLP block with norms before and after it: norm, gated products with tanh GELU, norm, residual."""
 
-from solbench.suite import Model, Problem, activation, draw, rows, var, weight
+from solbench.suite import EVERY_KIND, Model, Problem, activation, draw, rows, var, weight
 
 PROBLEM = Problem(
     name="mlp_block_sandwich_bf16_h5376",
@@ -15,7 +15,7 @@ PROBLEM = Problem(
     ),
     axes={"num_tokens": var, "hidden": 5376, "inner": 21504},
     inputs={
-        "x": activation("bfloat16[num_tokens, hidden]", draw.normal()),
+        "x": activation("bfloat16[num_tokens, hidden]", draw.normal(), EVERY_KIND),
         "before": weight("bfloat16[hidden]", draw.norm_weight(center=0.0)),
         "gate": weight("bfloat16[inner, hidden]", draw.weight_matrix()),
         "up": weight("bfloat16[inner, hidden]", draw.weight_matrix()),

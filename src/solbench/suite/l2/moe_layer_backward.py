@@ -4,7 +4,18 @@ The forward kept its gate and up products, a row for each token and choice, in t
 expert without tokens gets zeros.
 """
 
-from solbench.suite import Gradient, Model, Problem, activation, computed, draw, rows, var, weight
+from solbench.suite import (
+    EVERY_KIND,
+    Gradient,
+    Model,
+    Problem,
+    activation,
+    computed,
+    draw,
+    rows,
+    var,
+    weight,
+)
 
 ROUTING = draw.routing(tokens="num_tokens", experts="experts", top_k="top_k")
 PROBLEM = Problem(
@@ -24,7 +35,7 @@ PROBLEM = Problem(
         "copies": "num_tokens * top_k",
     },
     inputs={
-        "grad_y": activation("float32[num_tokens, hidden]", draw.normal(std=0.1)),
+        "grad_y": activation("float32[num_tokens, hidden]", draw.normal(std=0.1), EVERY_KIND),
         "x": activation("float32[num_tokens, hidden]", draw.normal()),
         "indices": activation("int32[num_tokens, top_k]", ROUTING["indices"]),
         "shares": activation("float32[num_tokens, top_k]", ROUTING["weights"]),

@@ -4,7 +4,7 @@ Where the forward cut a gate or an up value, nothing flows back. Nothing was kep
 Gate and up rows alternate.
 """
 
-from solbench.suite import Gradient, Model, Problem, activation, draw, rows, var, weight
+from solbench.suite import EVERY_KIND, Gradient, Model, Problem, activation, draw, rows, var, weight
 
 ROUTING = draw.routing(tokens="num_tokens", experts="experts", top_k="top_k")
 PROBLEM = Problem(
@@ -24,8 +24,8 @@ PROBLEM = Problem(
         "num_tokens": var, "hidden": 2880, "inner": 2880, "two_inner": "2 * inner", "experts": 32, "top_k": 4,
     },
     inputs={
-        "grad_y": activation("float32[num_tokens, hidden]", draw.normal(std=0.1)),
-        "x": activation("float32[num_tokens, hidden]", draw.normal(std=2.5)),
+        "grad_y": activation("float32[num_tokens, hidden]", draw.normal(std=0.1), EVERY_KIND),
+        "x": activation("float32[num_tokens, hidden]", draw.normal(std=2.5), ("sign",)),
         "indices": activation("int32[num_tokens, top_k]", ROUTING["indices"]),
         "shares": activation("float32[num_tokens, top_k]", ROUTING["weights"]),
         "gate_up": weight("float32[experts, two_inner, hidden]", draw.weight_matrix()),

@@ -4,7 +4,7 @@ This is what fine-tuning with adapters elsewhere needs. Up products are computed
 until they enter the next product.
 """
 
-from solbench.suite import Gradient, Model, Problem, activation, draw, rows, var, weight
+from solbench.suite import EVERY_KIND, Gradient, Model, Problem, activation, draw, rows, var, weight
 
 ROUTING = draw.routing(tokens="num_tokens", experts="experts", top_k="top_k")
 PROBLEM = Problem(
@@ -22,8 +22,8 @@ PROBLEM = Problem(
     ),
     axes={"num_tokens": var, "hidden": 2688, "inner": 1856, "experts": 128, "top_k": 6},
     inputs={
-        "grad_y": activation("bfloat16[num_tokens, hidden]", draw.normal(std=0.1)),
-        "x": activation("bfloat16[num_tokens, hidden]", draw.normal()),
+        "grad_y": activation("bfloat16[num_tokens, hidden]", draw.normal(std=0.1), EVERY_KIND),
+        "x": activation("bfloat16[num_tokens, hidden]", draw.normal(), EVERY_KIND),
         "indices": activation("int32[num_tokens, top_k]", ROUTING["indices"]),
         "shares": activation("float32[num_tokens, top_k]", ROUTING["weights"]),
         "up": weight("bfloat16[experts, inner, hidden]", draw.weight_matrix()),

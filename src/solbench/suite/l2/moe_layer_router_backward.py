@@ -4,7 +4,7 @@ Nothing but the choices was kept: products and routing weights, a softmax over e
 computed again. A token's gradient has two parts, one through its experts and one through the router.
 """
 
-from solbench.suite import Gradient, Model, Problem, activation, draw, rows, var, weight
+from solbench.suite import EVERY_KIND, Gradient, Model, Problem, activation, draw, rows, var, weight
 
 ROUTING = draw.routing(tokens="num_tokens", experts="experts", top_k="top_k")
 PROBLEM = Problem(
@@ -24,7 +24,7 @@ PROBLEM = Problem(
         "num_tokens": var, "hidden": 2048, "inner": 768, "two_inner": "2 * inner", "experts": 128, "top_k": 8,
     },
     inputs={
-        "grad_y": activation("float32[num_tokens, hidden]", draw.normal(std=0.1)),
+        "grad_y": activation("float32[num_tokens, hidden]", draw.normal(std=0.1), EVERY_KIND),
         "x": activation("float32[num_tokens, hidden]", draw.normal()),
         "indices": activation("int32[num_tokens, top_k]", ROUTING["indices"]),
         "router": weight("float32[experts, hidden]", draw.weight_matrix()),

@@ -21,7 +21,7 @@ PROBLEM = Problem(
         "num_tokens": var, "hidden": 2048, "inner": 512, "two_inner": "2 * inner", "experts": 256, "top_k": 8,
     },
     inputs={
-        "x": activation("bfloat16[num_tokens, hidden]", draw.normal()),
+        "x": activation("bfloat16[num_tokens, hidden]", draw.normal(), ("sign",)),
         "router": weight("float32[experts, hidden]", draw.weight_matrix()),
         "correction": weight("float32[experts]", draw.correction_bias()),
         "gate_up": weight("bfloat16[experts, two_inner, hidden]", draw.weight_matrix()),

@@ -18,7 +18,7 @@ PROBLEM = Problem(
         "num_tokens": var, "hidden": 2048, "inner": 768, "two_inner": "2 * inner", "experts": 128, "top_k": 8,
     },
     inputs={
-        "x": activation("bfloat16[num_tokens, hidden]", draw.normal()),
+        "x": activation("bfloat16[num_tokens, hidden]", draw.normal(), ("sign",)),
         "gain": weight("bfloat16[hidden]", draw.norm_weight()),
         "router": weight("bfloat16[experts, hidden]", draw.weight_matrix()),
         "gate_up": weight("bfloat16[experts, two_inner, hidden]", draw.weight_matrix()),

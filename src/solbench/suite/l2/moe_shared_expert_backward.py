@@ -3,7 +3,18 @@
 Gate and up products were kept. The token's gradient comes through the expert and through the opening.
 """
 
-from solbench.suite import Gradient, Model, Problem, activation, computed, draw, rows, var, weight
+from solbench.suite import (
+    EVERY_KIND,
+    Gradient,
+    Model,
+    Problem,
+    activation,
+    computed,
+    draw,
+    rows,
+    var,
+    weight,
+)
 
 PROBLEM = Problem(
     name="moe_shared_expert_backward_fp32_h2048_i512",
@@ -19,7 +30,7 @@ PROBLEM = Problem(
     ),
     axes={"num_tokens": var, "hidden": 2048, "inner": 512, "two_inner": "2 * inner"},
     inputs={
-        "grad_y": activation("float32[num_tokens, hidden]", draw.normal(std=0.1)),
+        "grad_y": activation("float32[num_tokens, hidden]", draw.normal(std=0.1), EVERY_KIND),
         "x": activation("float32[num_tokens, hidden]", draw.normal()),
         "opening": weight("float32[1, hidden]", draw.weight_matrix()),
         "gate_up": weight("float32[two_inner, hidden]", draw.weight_matrix()),

@@ -3,7 +3,18 @@
 The reciprocal root mean square was kept; the normalised input is recomputed for the weight's gradient.
 """
 
-from solbench.suite import Gradient, Model, Problem, activation, computed, draw, rows, var, weight
+from solbench.suite import (
+    EVERY_KIND,
+    Gradient,
+    Model,
+    Problem,
+    activation,
+    computed,
+    draw,
+    rows,
+    var,
+    weight,
+)
 
 PROBLEM = Problem(
     name="norm_linear_backward_bf16_h5120_o7680",
@@ -19,7 +30,7 @@ PROBLEM = Problem(
     ),
     axes={"num_tokens": var, "hidden": 5120, "width": 7680},
     inputs={
-        "grad_y": activation("bfloat16[num_tokens, width]", draw.normal(std=0.1)),
+        "grad_y": activation("bfloat16[num_tokens, width]", draw.normal(std=0.1), EVERY_KIND),
         "x": activation("bfloat16[num_tokens, hidden]", draw.normal(std=2.0)),
         "gain": weight("bfloat16[hidden]", draw.norm_weight()),
         "weight": weight("bfloat16[width, hidden]", draw.weight_matrix()),

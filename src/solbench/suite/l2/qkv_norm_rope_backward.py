@@ -4,7 +4,18 @@ The projected queries and keys were kept as they were before their norms, with t
 squares. A gain's gradient is a sum over tokens and heads.
 """
 
-from solbench.suite import Gradient, Model, Problem, activation, computed, draw, rows, var, weight
+from solbench.suite import (
+    EVERY_KIND,
+    Gradient,
+    Model,
+    Problem,
+    activation,
+    computed,
+    draw,
+    rows,
+    var,
+    weight,
+)
 
 ROPE = draw.rope_table(tokens="num_tokens", pairs="half_dim", base=1000000.0)
 QUERY = computed("kept", "x", "query_weight", "query_gain")
@@ -28,9 +39,13 @@ PROBLEM = Problem(
         "key_width": "num_kv_heads * head_dim",
     },
     inputs={
-        "grad_query": activation("bfloat16[num_tokens, num_heads, head_dim]", draw.normal(std=0.1)),
-        "grad_key": activation("bfloat16[num_tokens, num_kv_heads, head_dim]", draw.normal(std=0.1)),
-        "grad_value": activation("bfloat16[num_tokens, num_kv_heads, head_dim]", draw.normal(std=0.1)),
+        "grad_query": activation("bfloat16[num_tokens, num_heads, head_dim]", draw.normal(std=0.1), EVERY_KIND),
+        "grad_key": activation(
+            "bfloat16[num_tokens, num_kv_heads, head_dim]", draw.normal(std=0.1), EVERY_KIND
+        ),
+        "grad_value": activation(
+            "bfloat16[num_tokens, num_kv_heads, head_dim]", draw.normal(std=0.1), EVERY_KIND
+        ),
         "x": activation("bfloat16[num_tokens, hidden]", draw.normal()),
         "cos": activation("float32[num_tokens, half_dim]", ROPE["cos"]),
         "sin": activation("float32[num_tokens, half_dim]", ROPE["sin"]),

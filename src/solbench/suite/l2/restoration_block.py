@@ -4,7 +4,7 @@ First half: norm by pixel, 1 × 1 and 3 × 3 depthwise convolution, product of h
 the image's mean, 1 × 1 convolution. Second half: norm, 1 × 1, product, 1 × 1. Each joins with a learnt scale.
 """
 
-from solbench.suite import Model, Problem, activation, draw, rows, var, weight
+from solbench.suite import EVERY_KIND, Model, Problem, activation, draw, rows, var, weight
 
 PROBLEM = Problem(
     name="restoration_block_fp32_c64",
@@ -20,7 +20,7 @@ PROBLEM = Problem(
     ),
     axes={"images": var, "channels": 64, "height": var, "width": var, "wide": "2 * channels"},
     inputs={
-        "x": activation("float32[images, channels, height, width]", draw.normal()),
+        "x": activation("float32[images, channels, height, width]", draw.normal(), EVERY_KIND),
         "first_gain": weight("float32[channels]", draw.norm_weight()),
         "first_shift": weight("float32[channels]", draw.normal(std=0.1)),
         "first_expand": weight("float32[wide, channels]", draw.weight_matrix()),

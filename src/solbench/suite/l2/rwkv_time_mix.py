@@ -5,7 +5,7 @@ the key. Decay, learning rate, share of the first layer's value and output gate 
 of the token, each mixed with the one before in its own proportion.
 """
 
-from solbench.suite import Model, Problem, activation, draw, rows, var, weight
+from solbench.suite import EVERY_KIND, Model, Problem, activation, draw, rows, var, weight
 
 PROBLEM = Problem(
     name="rwkv_time_mix_fp32_h2560",
@@ -23,10 +23,10 @@ PROBLEM = Problem(
         "decay_rank": 96, "rate_rank": 96, "value_rank": 64, "gate_rank": 320,
     },
     inputs={
-        "x": activation("float32[batch, tokens, hidden]", draw.normal()),
-        "before": activation("float32[batch, hidden]", draw.normal()),
-        "first_value": activation("float32[batch, tokens, hidden]", draw.normal()),
-        "state": activation("float32[batch, heads, head_dim, head_dim]", draw.normal(std=0.3)),
+        "x": activation("float32[batch, tokens, hidden]", draw.normal(), ("sign", "outliers", "sparsity")),
+        "before": activation("float32[batch, hidden]", draw.normal(), ("sign", "outliers", "sparsity")),
+        "first_value": activation("float32[batch, tokens, hidden]", draw.normal(), EVERY_KIND),
+        "state": activation("float32[batch, heads, head_dim, head_dim]", draw.normal(std=0.3), EVERY_KIND),
         "mixes": weight("float32[6, hidden]", draw.uniform()),
         "matrices": weight("float32[4, hidden, hidden]", draw.weight_matrix()),
         "decay_base": weight("float32[hidden]", draw.normal(mean=-1.0)),

@@ -24,7 +24,9 @@ PROBLEM = Problem(
         "inner": "2 * channels", "both": "2 * inner", "made": "rank + 2 * state",
     },
     inputs={
-        "x": activation("float32[images, height, width, channels]", draw.normal()),
+        "x": activation(
+            "float32[images, height, width, channels]", draw.normal(), ("sign", "outliers", "sparsity")
+        ),
         "input_weight": weight("float32[both, channels]", draw.weight_matrix()),
         "kernel": weight("float32[inner, 1, 3, 3]", draw.weight_matrix(fan_in=9)),
         "kernel_bias": weight("float32[inner]", draw.normal(std=0.2)),

@@ -4,7 +4,18 @@ The forward projects to two gates and a value, multiplies value and first gate, 
 channel, multiplies by the second gate and projects. The first projection's result was kept.
 """
 
-from solbench.suite import Gradient, Model, Problem, activation, computed, draw, rows, var, weight
+from solbench.suite import (
+    EVERY_KIND,
+    Gradient,
+    Model,
+    Problem,
+    activation,
+    computed,
+    draw,
+    rows,
+    var,
+    weight,
+)
 
 WANTED = ("x", "input_weight", "kernel", "output_weight")
 PROBLEM = Problem(
@@ -21,7 +32,7 @@ PROBLEM = Problem(
     ),
     axes={"batch": var, "seq_len": var, "hidden": 2048, "three": "3 * hidden", "taps": 3},
     inputs={
-        "grad_y": activation("float32[batch, seq_len, hidden]", draw.normal(std=0.1)),
+        "grad_y": activation("float32[batch, seq_len, hidden]", draw.normal(std=0.1), EVERY_KIND),
         "x": activation("float32[batch, seq_len, hidden]", draw.normal()),
         "input_weight": weight("float32[three, hidden]", draw.weight_matrix()),
         "kernel": weight("float32[taps, hidden]", draw.weight_matrix(fan_in=3)),

@@ -3,7 +3,7 @@
 The timestep's vector is projected and added between. The shortcut is a 1 × 1 convolution: channels change.
 """
 
-from solbench.suite import Model, Problem, activation, draw, rows, scalar, var, weight
+from solbench.suite import EVERY_KIND, Model, Problem, activation, draw, rows, scalar, var, weight
 
 PROBLEM = Problem(
     name="unet_residual_block_fp16_c640",
@@ -18,8 +18,8 @@ PROBLEM = Problem(
     ),
     axes={"batch": var, "inputs": 320, "outputs": 640, "height": var, "width": var, "time": 1280, "groups": 32},
     inputs={
-        "x": activation("float16[batch, inputs, height, width]", draw.normal()),
-        "embedding": activation("float16[batch, time]", draw.normal()),
+        "x": activation("float16[batch, inputs, height, width]", draw.normal(), EVERY_KIND),
+        "embedding": activation("float16[batch, time]", draw.normal(), EVERY_KIND),
         "first_gain": weight("float16[inputs]", draw.norm_weight()),
         "first_shift": weight("float16[inputs]", draw.normal(std=0.1)),
         "first_kernel": weight("float16[outputs, inputs, 3, 3]", draw.weight_matrix(fan_in=2880)),

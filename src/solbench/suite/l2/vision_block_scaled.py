@@ -3,7 +3,7 @@
 Learnt scales of about 0.1 weigh each branch before it joins the residual.
 """
 
-from solbench.suite import Model, Problem, activation, draw, rows, scalar, var, weight
+from solbench.suite import EVERY_KIND, Model, Problem, activation, draw, rows, scalar, var, weight
 
 PROBLEM = Problem(
     name="vision_block_scaled_bf16_h1024",
@@ -19,7 +19,7 @@ PROBLEM = Problem(
     ),
     axes={"images": var, "tokens": 1025, "hidden": 1024, "inner": 4096, "heads": 16, "three": "3 * hidden"},
     inputs={
-        "x": activation("bfloat16[images, tokens, hidden]", draw.normal()),
+        "x": activation("bfloat16[images, tokens, hidden]", draw.normal(), EVERY_KIND),
         "first_gain": weight("bfloat16[hidden]", draw.norm_weight()),
         "first_shift": weight("bfloat16[hidden]", draw.normal(std=0.1)),
         "qkv_weight": weight("bfloat16[three, hidden]", draw.weight_matrix()),

@@ -4,7 +4,7 @@ The image, padded to whole windows, is cut into windows of 14 × 14 tokens. The 
 query's product with a learnt vector for their distance in rows, plus one for their distance in columns.
 """
 
-from solbench.suite import Model, Problem, activation, draw, rows, scalar, var, weight
+from solbench.suite import EVERY_KIND, Model, Problem, activation, draw, rows, scalar, var, weight
 
 PROBLEM = Problem(
     name="vision_window_decomposed_fp32_h1280_w14",
@@ -24,7 +24,7 @@ PROBLEM = Problem(
     },
     constraints=("height % window == 0", "width % window == 0"),
     inputs={
-        "x": activation("float32[images, height, width, hidden]", draw.normal()),
+        "x": activation("float32[images, height, width, hidden]", draw.normal(), EVERY_KIND),
         "gain": weight("float32[hidden]", draw.norm_weight()),
         "shift": weight("float32[hidden]", draw.normal(std=0.1)),
         "qkv_weight": weight("float32[three, hidden]", draw.weight_matrix()),

@@ -1,6 +1,6 @@
 """Decode step of grouped-query attention over an FP8 cache, a scale for each head's keys and values."""
 
-from solbench.suite import Model, Problem, activation, draw, rows, var
+from solbench.suite import QUERY_KINDS, Model, Problem, activation, draw, rows, var
 
 KEYS = draw.fp8_rows(rows="cache_rows", columns="cache_width")
 VALUES = draw.fp8_rows(rows="cache_rows", columns="cache_width", label="values")
@@ -22,11 +22,11 @@ PROBLEM = Problem(
         "cache_rows": "batch * num_kv_heads", "cache_width": "capacity * head_dim",
     },
     inputs={
-        "query": activation("bfloat16[batch, num_heads, head_dim]", draw.normal()),
+        "query": activation("bfloat16[batch, num_heads, head_dim]", draw.normal(), QUERY_KINDS),
         "key_cache": activation("float8_e4m3fn[cache_rows, cache_width]", KEYS["values"]),
         "key_scales": activation("float32[cache_rows, 1]", KEYS["scales"]),
         "value_cache": activation("float8_e4m3fn[cache_rows, cache_width]", VALUES["values"]),
-        "value_scales": activation("float32[cache_rows, 1]", VALUES["scales"]),
+        "value_scales": activation("float32[cache_rows, 1]", VALUES["scales"], ("scale", "outliers")),
         "lengths": activation("int32[batch]", LENGTHS["lengths"]),
     },
     outputs={"output": "bfloat16[batch, num_heads, head_dim]"},

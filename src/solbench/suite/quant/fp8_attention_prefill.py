@@ -31,7 +31,7 @@ PROBLEM = Problem(
         "key": activation("float8_e4m3fn[key_rows, query_width]", KEYS["values"]),
         "key_scales": activation("float32[key_rows, 1]", KEYS["scales"]),
         "value": activation("float8_e4m3fn[key_rows, query_width]", VALUES["values"]),
-        "value_scales": activation("float32[key_rows, 1]", VALUES["scales"]),
+        "value_scales": activation("float32[key_rows, 1]", VALUES["scales"], ("scale", "outliers")),
         "head_dim": scalar("int32", "head_dim"),
     },
     outputs={"output": "bfloat16[query_rows, length, head_dim]"},

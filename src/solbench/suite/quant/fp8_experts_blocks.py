@@ -26,7 +26,7 @@ PROBLEM = Problem(
     },
     inputs={
         "x": activation("float8_e4m3fn[num_tokens, hidden]", INPUT["values"]),
-        "x_scales": activation("float32[num_tokens, hidden_blocks]", INPUT["scales"]),
+        "x_scales": activation("float32[num_tokens, hidden_blocks]", INPUT["scales"], ("scale", "outliers")),
         "weights": weight("float8_e4m3fn[experts, width, hidden]", WEIGHT["values"]),
         "weight_scales": weight("float32[experts, width_blocks, hidden_blocks]", WEIGHT["scales"]),
         "lengths": activation("int32[experts]", GROUPS["lengths"]),

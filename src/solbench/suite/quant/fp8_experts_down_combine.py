@@ -26,7 +26,7 @@ PROBLEM = Problem(
     },
     inputs={
         "x": activation("float8_e4m3fn[num_rows, inner]", INPUT["values"]),
-        "x_scales": activation("float32[num_rows, inner_blocks]", INPUT["scales"]),
+        "x_scales": activation("float32[num_rows, inner_blocks]", INPUT["scales"], ("scale", "outliers")),
         "weights": weight("float8_e4m3fn[experts, hidden, inner]", WEIGHT["values"]),
         "weight_scales": weight("float32[experts, hidden_blocks, inner_blocks]", WEIGHT["scales"]),
         "lengths": activation("int32[experts]", GROUPS["lengths"]),

@@ -3,7 +3,7 @@
 Each head has its own 128 × 512 matrix: one block high, four blocks wide.
 """
 
-from solbench.suite import Model, Problem, activation, draw, rows, var, weight
+from solbench.suite import EVERY_KIND, Model, Problem, activation, draw, rows, var, weight
 
 WEIGHT = draw.fp8_expert_blocks(experts="num_heads", rows="plain", columns="latent")
 PROBLEM = Problem(
@@ -23,7 +23,7 @@ PROBLEM = Problem(
         "plain_blocks": "plain // 128", "latent_blocks": "latent // 128",
     },
     inputs={
-        "query": activation("bfloat16[num_tokens, num_heads, plain]", draw.normal()),
+        "query": activation("bfloat16[num_tokens, num_heads, plain]", draw.normal(), EVERY_KIND),
         "weight": weight("float8_e4m3fn[num_heads, plain, latent]", WEIGHT["values"]),
         "weight_scales": weight("float32[num_heads, plain_blocks, latent_blocks]", WEIGHT["scales"]),
     },

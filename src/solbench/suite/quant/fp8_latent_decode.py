@@ -4,7 +4,7 @@ The cache is expanded to bfloat16, which its 64 rotary channels have already. Se
 each its own length.
 """
 
-from solbench.suite import Model, Problem, activation, draw, rows, var
+from solbench.suite import KEY_KINDS, QUERY_KINDS, Model, Problem, activation, draw, rows, var
 
 CACHE = draw.fp8_blocks(rows="cache_rows", columns="latent", block_rows=1)
 LENGTHS = draw.ragged_lengths(sequences="batch", total="total_keys", spread=0.2)
@@ -25,11 +25,11 @@ PROBLEM = Problem(
         "cache_rows": "batch * capacity", "tiles": "latent // 128",
     },
     inputs={
-        "query_latent": activation("bfloat16[batch, num_heads, latent]", draw.normal(std=0.5)),
-        "query_rope": activation("bfloat16[batch, num_heads, rope]", draw.normal()),
+        "query_latent": activation("bfloat16[batch, num_heads, latent]", draw.normal(std=0.5), QUERY_KINDS),
+        "query_rope": activation("bfloat16[batch, num_heads, rope]", draw.normal(), QUERY_KINDS),
         "cache": activation("float8_e4m3fn[cache_rows, latent]", CACHE["values"]),
         "cache_scales": activation("float32[cache_rows, tiles]", CACHE["scales"]),
-        "key_rope": activation("bfloat16[batch, capacity, rope]", draw.normal()),
+        "key_rope": activation("bfloat16[batch, capacity, rope]", draw.normal(), KEY_KINDS),
         "lengths": activation("int32[batch]", LENGTHS["lengths"]),
     },
     outputs={"output": "bfloat16[batch, num_heads, latent]"},

@@ -26,7 +26,7 @@ PROBLEM = Problem(
     },
     inputs={
         "x": activation("float8_e4m3fn[num_tokens, hidden]", INPUT["values"]),
-        "x_scales": activation("float32[num_tokens, hidden_blocks]", INPUT["scales"]),
+        "x_scales": activation("float32[num_tokens, hidden_blocks]", INPUT["scales"], ("scale", "outliers")),
         "down": weight("float8_e4m3fn[latent, hidden]", DOWN["values"]),
         "down_scales": weight("float32[latent_blocks, hidden_blocks]", DOWN["scales"]),
         "gain": weight("bfloat16[latent]", draw.norm_weight()),

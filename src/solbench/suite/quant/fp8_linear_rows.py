@@ -4,7 +4,7 @@ The input comes in bfloat16: each token's largest magnitude becomes 448, its val
 product is scaled by both.
 """
 
-from solbench.suite import Model, Problem, activation, draw, rows, var, weight
+from solbench.suite import EVERY_KIND, Model, Problem, activation, draw, rows, var, weight
 
 WEIGHT = draw.fp8_rows(rows="width", columns="hidden", fan_in="hidden")
 PROBLEM = Problem(
@@ -20,7 +20,7 @@ PROBLEM = Problem(
     ),
     axes={"num_tokens": var, "hidden": 8192, "width": 10240},
     inputs={
-        "x": activation("bfloat16[num_tokens, hidden]", draw.normal()),
+        "x": activation("bfloat16[num_tokens, hidden]", draw.normal(), EVERY_KIND),
         "weight": weight("float8_e4m3fn[width, hidden]", WEIGHT["values"]),
         "weight_scales": weight("float32[width, 1]", WEIGHT["scales"]),
     },

@@ -21,7 +21,7 @@ PROBLEM = Problem(
     axes={"num_tokens": var, "hidden": 4096, "width": 28672},
     inputs={
         "x": activation("float8_e4m3fn[num_tokens, hidden]", INPUT["values"]),
-        "x_scale": activation("float32[]", INPUT["scale"]),
+        "x_scale": activation("float32[]", INPUT["scale"], ("scale",)),
         "weight": weight("float8_e4m3fn[width, hidden]", WEIGHT["values"]),
         "weight_scale": weight("float32[]", WEIGHT["scale"]),
     },

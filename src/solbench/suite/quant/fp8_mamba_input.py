@@ -26,7 +26,7 @@ PROBLEM = Problem(
     },
     inputs={
         "x": activation("float8_e4m3fn[num_tokens, hidden]", INPUT["values"]),
-        "x_scale": activation("float32[]", INPUT["scale"]),
+        "x_scale": activation("float32[]", INPUT["scale"], ("scale",)),
         "weight": weight("float8_e4m3fn[width, hidden]", WEIGHT["values"]),
         "weight_scale": weight("float32[]", WEIGHT["scale"]),
         "step_bias": weight("float32[heads]", draw.normal(mean=-3.0)),

@@ -3,7 +3,7 @@
 The weight has a scale for each output channel; the norm's result is never stored in 16 bits.
 """
 
-from solbench.suite import Model, Problem, activation, draw, rows, var, weight
+from solbench.suite import EVERY_KIND, Model, Problem, activation, draw, rows, var, weight
 
 WEIGHT = draw.fp8_rows(rows="width", columns="hidden", fan_in="hidden")
 PROBLEM = Problem(
@@ -20,7 +20,7 @@ PROBLEM = Problem(
     ),
     axes={"num_tokens": var, "hidden": 4096, "width": 6144},
     inputs={
-        "x": activation("bfloat16[num_tokens, hidden]", draw.normal(std=2.0)),
+        "x": activation("bfloat16[num_tokens, hidden]", draw.normal(std=2.0), EVERY_KIND),
         "gain": weight("bfloat16[hidden]", draw.norm_weight()),
         "weight": weight("float8_e4m3fn[width, hidden]", WEIGHT["values"]),
         "weight_scales": weight("float32[width, 1]", WEIGHT["scales"]),

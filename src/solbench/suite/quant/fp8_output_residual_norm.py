@@ -3,7 +3,7 @@
 The attention's result is quantised token by token here. Both the new residual and its norm leave in bfloat16.
 """
 
-from solbench.suite import Model, Problem, activation, draw, rows, var, weight
+from solbench.suite import EVERY_KIND, Model, Problem, activation, draw, rows, var, weight
 
 WEIGHT = draw.fp8_rows(rows="hidden", columns="width", fan_in="width")
 PROBLEM = Problem(
@@ -20,8 +20,8 @@ PROBLEM = Problem(
     ),
     axes={"num_tokens": var, "width": 8192, "hidden": 8192},
     inputs={
-        "attended": activation("bfloat16[num_tokens, width]", draw.normal()),
-        "residual": activation("bfloat16[num_tokens, hidden]", draw.residual_stream(std=2.0)),
+        "attended": activation("bfloat16[num_tokens, width]", draw.normal(), EVERY_KIND),
+        "residual": activation("bfloat16[num_tokens, hidden]", draw.residual_stream(std=2.0), EVERY_KIND),
         "weight": weight("float8_e4m3fn[hidden, width]", WEIGHT["values"]),
         "weight_scales": weight("float32[hidden, 1]", WEIGHT["scales"]),
         "gain": weight("bfloat16[hidden]", draw.norm_weight()),

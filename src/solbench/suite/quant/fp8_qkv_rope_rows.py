@@ -25,7 +25,7 @@ PROBLEM = Problem(
     },
     inputs={
         "x": activation("float8_e4m3fn[num_tokens, hidden]", INPUT["values"]),
-        "x_scales": activation("float32[num_tokens, 1]", INPUT["scales"]),
+        "x_scales": activation("float32[num_tokens, 1]", INPUT["scales"], ("scale", "outliers")),
         "weight": weight("float8_e4m3fn[width, hidden]", WEIGHT["values"]),
         "weight_scales": weight("float32[width, 1]", WEIGHT["scales"]),
         "positions": activation("int64[num_tokens]", draw.integers(high=8192)),

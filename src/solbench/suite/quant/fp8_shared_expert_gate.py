@@ -26,7 +26,7 @@ PROBLEM = Problem(
     },
     inputs={
         "x": activation("float8_e4m3fn[num_tokens, hidden]", INPUT["values"]),
-        "x_scales": activation("float32[num_tokens, hidden_blocks]", INPUT["scales"]),
+        "x_scales": activation("float32[num_tokens, hidden_blocks]", INPUT["scales"], ("scale", "outliers")),
         "gate_up": weight("float8_e4m3fn[two_inner, hidden]", FIRST["values"]),
         "gate_up_scales": weight("float32[two_inner_blocks, hidden_blocks]", FIRST["scales"]),
         "down": weight("float8_e4m3fn[hidden, inner]", SECOND["values"]),

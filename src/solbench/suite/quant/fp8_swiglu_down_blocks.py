@@ -4,7 +4,7 @@ Rounding happens between the activation and the product, so a fused kernel never
 16 bits.
 """
 
-from solbench.suite import Model, Problem, activation, draw, rows, var, weight
+from solbench.suite import EVERY_KIND, Model, Problem, activation, draw, rows, var, weight
 
 WEIGHT = draw.fp8_blocks(rows="hidden", columns="inner", fan_in="inner")
 PROBLEM = Problem(
@@ -23,7 +23,7 @@ PROBLEM = Problem(
         "inner_blocks": "inner // 128", "hidden_blocks": "hidden // 128",
     },
     inputs={
-        "gate_up": activation("bfloat16[num_tokens, two_inner]", draw.normal(std=1.5)),
+        "gate_up": activation("bfloat16[num_tokens, two_inner]", draw.normal(std=1.5), EVERY_KIND),
         "weight": weight("float8_e4m3fn[hidden, inner]", WEIGHT["values"]),
         "weight_scales": weight("float32[hidden_blocks, inner_blocks]", WEIGHT["scales"]),
     },

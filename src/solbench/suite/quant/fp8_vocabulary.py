@@ -18,7 +18,7 @@ PROBLEM = Problem(
     axes={"num_tokens": var, "hidden": 4096, "vocabulary": 128256},
     inputs={
         "x": activation("float8_e4m3fn[num_tokens, hidden]", INPUT["values"]),
-        "x_scales": activation("float32[num_tokens, 1]", INPUT["scales"]),
+        "x_scales": activation("float32[num_tokens, 1]", INPUT["scales"], ("scale", "outliers")),
         "weight": weight("float8_e4m3fn[vocabulary, hidden]", WEIGHT["values"]),
         "weight_scales": weight("float32[vocabulary, 1]", WEIGHT["scales"]),
     },

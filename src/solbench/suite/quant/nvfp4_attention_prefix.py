@@ -3,7 +3,7 @@
 The chunk's own keys are treated elsewhere; the log-sum-exp leaves beside the result so that both can be merged.
 """
 
-from solbench.suite import Model, Problem, activation, draw, rows, scalar, var
+from solbench.suite import QUERY_KINDS, Model, Problem, activation, draw, rows, scalar, var
 
 KEYS = draw.nvfp4_blocks(rows="cache_rows", columns="head_dim")
 CACHED = draw.nvfp4_blocks(rows="cache_rows", columns="head_dim", label="values")
@@ -23,13 +23,13 @@ PROBLEM = Problem(
         "cache_rows": "num_kv_heads * prefix", "packed": "head_dim // 2", "blocks": "head_dim // 16",
     },
     inputs={
-        "query": activation("bfloat16[num_heads, length, head_dim]", draw.normal()),
+        "query": activation("bfloat16[num_heads, length, head_dim]", draw.normal(), QUERY_KINDS),
         "keys": activation("float4_e2m1fn_x2[cache_rows, packed]", KEYS["values"]),
         "key_scales": activation("float8_e4m3fn[cache_rows, blocks]", KEYS["scales"]),
         "key_global": activation("float32[]", KEYS["global_scale"]),
         "values": activation("float4_e2m1fn_x2[cache_rows, packed]", CACHED["values"]),
         "value_scales": activation("float8_e4m3fn[cache_rows, blocks]", CACHED["scales"]),
-        "value_global": activation("float32[]", CACHED["global_scale"]),
+        "value_global": activation("float32[]", CACHED["global_scale"], ("scale",)),
         "num_kv_heads": scalar("int32", "num_kv_heads"),
     },
     outputs={"output": "bfloat16[num_heads, length, head_dim]", "lse": "float32[num_heads, length]"},

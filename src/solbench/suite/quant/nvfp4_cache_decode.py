@@ -3,7 +3,7 @@
 One global scale for keys and one for values; each sequence has its own length.
 """
 
-from solbench.suite import Model, Problem, activation, draw, rows, scalar, var
+from solbench.suite import QUERY_KINDS, Model, Problem, activation, draw, rows, scalar, var
 
 KEYS = draw.nvfp4_blocks(rows="cache_rows", columns="head_dim")
 VALUES = draw.nvfp4_blocks(rows="cache_rows", columns="head_dim", label="values")
@@ -25,13 +25,13 @@ PROBLEM = Problem(
         "packed": "head_dim // 2", "blocks": "head_dim // 16",
     },
     inputs={
-        "query": activation("bfloat16[batch, num_heads, head_dim]", draw.normal()),
+        "query": activation("bfloat16[batch, num_heads, head_dim]", draw.normal(), QUERY_KINDS),
         "keys": activation("float4_e2m1fn_x2[cache_rows, packed]", KEYS["values"]),
         "key_scales": activation("float8_e4m3fn[cache_rows, blocks]", KEYS["scales"]),
         "key_global": activation("float32[]", KEYS["global_scale"]),
         "values": activation("float4_e2m1fn_x2[cache_rows, packed]", VALUES["values"]),
         "value_scales": activation("float8_e4m3fn[cache_rows, blocks]", VALUES["scales"]),
-        "value_global": activation("float32[]", VALUES["global_scale"]),
+        "value_global": activation("float32[]", VALUES["global_scale"], ("scale",)),
         "lengths": activation("int32[batch]", LENGTHS["lengths"]),
         "capacity": scalar("int32", "capacity"),
     },

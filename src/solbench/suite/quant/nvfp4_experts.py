@@ -3,7 +3,7 @@
 Every expert has a global scale of its own beside its block scales.
 """
 
-from solbench.suite import Model, Problem, activation, draw, rows, var, weight
+from solbench.suite import EVERY_KIND, Model, Problem, activation, draw, rows, var, weight
 
 WEIGHT = draw.nvfp4_expert_blocks(experts="experts", rows="two_inner", columns="hidden")
 GROUPS = draw.ragged_lengths(sequences="experts", total="num_rows", least=0, spread=0.8)
@@ -23,7 +23,7 @@ PROBLEM = Problem(
         "packed": "hidden // 2", "blocks": "hidden // 16",
     },
     inputs={
-        "x": activation("bfloat16[num_rows, hidden]", draw.normal()),
+        "x": activation("bfloat16[num_rows, hidden]", draw.normal(), EVERY_KIND),
         "weights": weight("float4_e2m1fn_x2[experts, two_inner, packed]", WEIGHT["values"]),
         "scales": weight("float8_e4m3fn[experts, two_inner, blocks]", WEIGHT["scales"]),
         "global_scales": weight("float32[experts]", WEIGHT["global_scale"]),

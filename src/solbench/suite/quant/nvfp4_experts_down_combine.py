@@ -3,7 +3,7 @@
 Rows are sorted by expert; every expert has a global scale of its own. Each row knows its token and its share.
 """
 
-from solbench.suite import Model, Problem, activation, draw, rows, scalar, var, weight
+from solbench.suite import EVERY_KIND, Model, Problem, activation, draw, rows, scalar, var, weight
 
 WEIGHT = draw.nvfp4_expert_blocks(experts="experts", rows="hidden", columns="inner")
 GROUPS = draw.ragged_lengths(sequences="experts", total="num_rows", least=0, spread=0.8)
@@ -24,7 +24,7 @@ PROBLEM = Problem(
         "packed": "inner // 2", "blocks": "inner // 16",
     },
     inputs={
-        "x": activation("bfloat16[num_rows, inner]", draw.normal()),
+        "x": activation("bfloat16[num_rows, inner]", draw.normal(), EVERY_KIND),
         "weights": weight("float4_e2m1fn_x2[experts, hidden, packed]", WEIGHT["values"]),
         "scales": weight("float8_e4m3fn[experts, hidden, blocks]", WEIGHT["scales"]),
         "global_scales": weight("float32[experts]", WEIGHT["global_scale"]),

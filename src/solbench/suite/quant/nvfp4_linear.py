@@ -22,7 +22,7 @@ PROBLEM = Problem(
     inputs={
         "x": activation("float4_e2m1fn_x2[num_tokens, packed]", INPUT["values"]),
         "x_scales": activation("float8_e4m3fn[num_tokens, blocks]", INPUT["scales"]),
-        "x_global_scale": activation("float32[]", INPUT["global_scale"]),
+        "x_global_scale": activation("float32[]", INPUT["global_scale"], ("scale",)),
         "weight": weight("float4_e2m1fn_x2[width, packed]", WEIGHT["values"]),
         "weight_scales": weight("float8_e4m3fn[width, blocks]", WEIGHT["scales"]),
         "weight_global_scale": weight("float32[]", WEIGHT["global_scale"]),

@@ -3,7 +3,7 @@
 The gate comes before the norm, and each group has a statistic of its own.
 """
 
-from solbench.suite import Model, Problem, activation, draw, rows, scalar, var, weight
+from solbench.suite import EVERY_KIND, Model, Problem, activation, draw, rows, scalar, var, weight
 
 WEIGHT = draw.nvfp4_blocks(rows="hidden", columns="inner", fan_in="inner")
 PROBLEM = Problem(
@@ -23,8 +23,8 @@ PROBLEM = Problem(
         "packed": "inner // 2", "blocks": "inner // 16",
     },
     inputs={
-        "y": activation("bfloat16[num_tokens, inner]", draw.normal()),
-        "gate": activation("bfloat16[num_tokens, inner]", draw.normal(std=1.5)),
+        "y": activation("bfloat16[num_tokens, inner]", draw.normal(), EVERY_KIND),
+        "gate": activation("bfloat16[num_tokens, inner]", draw.normal(std=1.5), EVERY_KIND),
         "gain": weight("bfloat16[inner]", draw.norm_weight()),
         "weight": weight("float4_e2m1fn_x2[hidden, packed]", WEIGHT["values"]),
         "weight_scales": weight("float8_e4m3fn[hidden, blocks]", WEIGHT["scales"]),

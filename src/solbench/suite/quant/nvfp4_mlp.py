@@ -1,6 +1,6 @@
 """A gated MLP with NVFP4 weights and bfloat16 activations between its two products."""
 
-from solbench.suite import Model, Problem, activation, draw, rows, var, weight
+from solbench.suite import EVERY_KIND, Model, Problem, activation, draw, rows, var, weight
 
 FIRST = draw.nvfp4_blocks(rows="two_inner", columns="hidden", fan_in="hidden")
 SECOND = draw.nvfp4_blocks(rows="hidden", columns="inner", fan_in="inner")
@@ -21,7 +21,7 @@ PROBLEM = Problem(
         "packed_inner": "inner // 2", "inner_blocks": "inner // 16",
     },
     inputs={
-        "x": activation("bfloat16[num_tokens, hidden]", draw.normal()),
+        "x": activation("bfloat16[num_tokens, hidden]", draw.normal(), EVERY_KIND),
         "gate_up": weight("float4_e2m1fn_x2[two_inner, packed_hidden]", FIRST["values"]),
         "gate_up_scales": weight("float8_e4m3fn[two_inner, hidden_blocks]", FIRST["scales"]),
         "gate_up_global": weight("float32[]", FIRST["global_scale"]),

@@ -25,7 +25,7 @@ PROBLEM = Problem(
         "packed_inner": "inner // 2", "inner_blocks": "inner // 16",
     },
     inputs={
-        "x": activation("bfloat16[num_tokens, hidden]", draw.normal()),
+        "x": activation("bfloat16[num_tokens, hidden]", draw.normal(), ("sign",)),
         "router": weight("bfloat16[experts, hidden]", draw.weight_matrix()),
         "gate_up": weight("float4_e2m1fn_x2[experts, two_inner, packed_hidden]", FIRST["values"]),
         "gate_up_scales": weight("float8_e4m3fn[experts, two_inner, hidden_blocks]", FIRST["scales"]),

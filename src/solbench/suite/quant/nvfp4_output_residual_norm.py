@@ -3,7 +3,7 @@
 The attention's result is quantised here, with a global scale found at calibration.
 """
 
-from solbench.suite import Model, Problem, activation, draw, rows, scalar, var, weight
+from solbench.suite import EVERY_KIND, Model, Problem, activation, draw, rows, scalar, var, weight
 
 WEIGHT = draw.nvfp4_blocks(rows="hidden", columns="width", fan_in="width")
 PROBLEM = Problem(
@@ -22,8 +22,8 @@ PROBLEM = Problem(
         "num_tokens": var, "width": 16384, "hidden": 16384, "packed": "width // 2", "blocks": "width // 16",
     },
     inputs={
-        "attended": activation("bfloat16[num_tokens, width]", draw.normal()),
-        "residual": activation("bfloat16[num_tokens, hidden]", draw.residual_stream(std=2.0)),
+        "attended": activation("bfloat16[num_tokens, width]", draw.normal(), ("sign", "sparsity")),
+        "residual": activation("bfloat16[num_tokens, hidden]", draw.residual_stream(std=2.0), EVERY_KIND),
         "weight": weight("float4_e2m1fn_x2[hidden, packed]", WEIGHT["values"]),
         "weight_scales": weight("float8_e4m3fn[hidden, blocks]", WEIGHT["scales"]),
         "weight_global_scale": weight("float32[]", WEIGHT["global_scale"]),
@@ -64,7 +64,7 @@ def to_nvfp4(values, global_scale):
     blocks = values.unflatten(-1, (-1, 16))
     scales = blocks.abs().amax(dim=-1, keepdim=True) / 6.0 / global_scale
     step = scales.clamp(max=448.0).to(torch.float8_e4m3fn).to(torch.float32) * global_scale
-    size = (blocks / step).abs()
+    size = (blocks / step.clamp_min(1e-30)).abs()  # a block of zeros has a step of zero
     # Steps are ½ below 2, 1 up to 4, 2 up to 6; a code counts them.
     upper = torch.where(size < 4, size.round() + 2, (size / 2).round() + 4)
     code = torch.where(size < 2, (size * 2).round(), upper).clamp(max=7).long()

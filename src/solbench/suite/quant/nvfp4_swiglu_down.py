@@ -22,7 +22,7 @@ PROBLEM = Problem(
         "packed": "inner // 2", "blocks": "inner // 16",
     },
     inputs={
-        "gate_up": activation("bfloat16[num_tokens, two_inner]", draw.normal(std=1.5)),
+        "gate_up": activation("bfloat16[num_tokens, two_inner]", draw.normal(std=1.5), ("sign", "sparsity")),
         "weight": weight("float4_e2m1fn_x2[hidden, packed]", WEIGHT["values"]),
         "weight_scales": weight("float8_e4m3fn[hidden, blocks]", WEIGHT["scales"]),
         "weight_global_scale": weight("float32[]", WEIGHT["global_scale"]),
@@ -59,7 +59,7 @@ def to_nvfp4(values, global_scale):
     blocks = values.unflatten(-1, (-1, 16))
     scales = blocks.abs().amax(dim=-1, keepdim=True) / 6.0 / global_scale
     step = scales.clamp(max=448.0).to(torch.float8_e4m3fn).to(torch.float32) * global_scale
-    size = (blocks / step).abs()
+    size = (blocks / step.clamp_min(1e-30)).abs()  # a block of zeros has a step of zero
     # Steps are ½ below 2, 1 up to 4, 2 up to 6; a code counts them.
     upper = torch.where(size < 4, size.round() + 2, (size / 2).round() + 4)
     code = torch.where(size < 2, (size * 2).round(), upper).clamp(max=7).long()

@@ -3,7 +3,7 @@
 For few tokens: half a byte a weight is what counts.
 """
 
-from solbench.suite import Model, Problem, activation, draw, rows, var, weight
+from solbench.suite import EVERY_KIND, Model, Problem, activation, draw, rows, var, weight
 
 WEIGHT = draw.nvfp4_blocks(rows="width", columns="hidden", fan_in="hidden")
 PROBLEM = Problem(
@@ -22,7 +22,7 @@ PROBLEM = Problem(
         "packed": "hidden // 2", "blocks": "hidden // 16",
     },
     inputs={
-        "x": activation("bfloat16[num_tokens, hidden]", draw.normal()),
+        "x": activation("bfloat16[num_tokens, hidden]", draw.normal(), EVERY_KIND),
         "weight": weight("float4_e2m1fn_x2[width, packed]", WEIGHT["values"]),
         "weight_scales": weight("float8_e4m3fn[width, blocks]", WEIGHT["scales"]),
         "weight_global_scale": weight("float32[]", WEIGHT["global_scale"]),
