@@ -13,7 +13,7 @@ from solbench.report import (
     overview_table,
     summarise,
 )
-from solbench.report._tables import failure_sentence, note_lines
+from solbench.report._tables import failure_sentence, log_lines, note_lines
 from solbench.spec import Trace
 
 MakeTrace = Callable[..., Trace]
@@ -99,11 +99,34 @@ def test_the_last_trace_of_a_workload_counts(make_trace: MakeTrace) -> None:
     assert [trace.solbench.timing.median_ms for trace in traces] == [0.5]
 
 
-def test_of_many_failures_the_first_are_told_in_full(make_trace: MakeTrace) -> None:
-    traces = [make_trace(f"w{number}", status="TIMEOUT") for number in range(8)]
+def test_of_many_causes_the_first_are_told_in_full(make_trace: MakeTrace) -> None:
+    traces = [make_trace(f"w{n}", status="TIMEOUT", log=f"stuck at {n}") for n in range(8)]
     text = "\n".join(shown(evaluation_report(traces)))
     assert text.count("✗") == 5
     assert "and 3 more failures" in text
+
+
+def test_a_cause_that_several_workloads_share_is_told_once(make_trace: MakeTrace) -> None:
+    traces = [make_trace(f"w{n}", status="RUNTIME_ERROR", log="no triton") for n in range(5)]
+    text = "\n".join(shown(evaluation_report([*traces, make_trace("w5", status="TIMEOUT")])))
+    assert "✗ w0, w1, w2 and 2 more RUNTIME_ERROR\n    no triton\n✗ w5 TIMEOUT" in text
+
+
+def test_a_log_names_files_as_the_submission_does(make_trace: MakeTrace) -> None:
+    log = (
+        '  File "<frozen importlib._bootstrap>", line 241, in _call_with_frames_removed\n'
+        f'  File "/home/me/.cache/solbench/artifacts/{"0f" * 32}/sub/kernel.py", line 3, in run\n'
+        "ValueError: no"
+    )
+    lines = log_lines(make_trace(status="RUNTIME_ERROR", log=log))
+    assert lines == ['  File "sub/kernel.py", line 3, in run', "ValueError: no"]
+
+
+def test_the_words_no_score_are_said_once(make_trace: MakeTrace) -> None:
+    trace = make_trace(score=None)
+    record = trace.solbench.model_copy(update={"score_note": "no score: the bound is not complete"})
+    notes = note_lines([trace.model_copy(update={"solbench": record})])
+    assert notes == ["no score (all workloads): the bound is not complete"]
 
 
 def test_a_time_that_the_timer_floor_covers_is_no_time(make_trace: MakeTrace) -> None:

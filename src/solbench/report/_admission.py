@@ -25,7 +25,12 @@ def admission_report(admission: Admission) -> RenderableType:
         tried = ", ".join(_trial(trial) for trial in place.trials) or "too little work to matter"
         line = place.location
         line = line if len(line) <= _LINE_CHARS else line[: _LINE_CHARS - 1] + "…"
-        table.add_row(Text(line, "dim"), place.declared, Text(place.admitted, "bold"), tried)
+        priced = (
+            f"{place.admitted}, {place.part_share:.0%} {place.part}"
+            if place.part
+            else place.admitted
+        )
+        table.add_row(Text(line, "dim"), place.declared, Text(priced, "bold"), tried)
     sizes = ", ".join(f"{name} {size}" for name, size in (admission.axes or {}).items())
     return Group(table, Text(f"by the {admission.gate} gate, at {sizes}", style="dim"))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Sequence
 from itertools import zip_longest
@@ -19,7 +20,11 @@ from solbench.spec import Timing, Trace
 _EVIDENCE_CHARS = 200
 _LOG_LINES = 6
 _MOST_FAILURES = 5
-"""Told in full: failures of one cause look alike, and the traces have them all."""
+"""Causes that are told in full: the traces have them all."""
+_MOST_NAMES = 3
+_IMPORTER = re.compile(r'\s*File "<frozen ')
+_ARTIFACT = re.compile(r'[^\s"]*/artifacts/[0-9a-f]{64}/')
+"""The folder of the build cache in which a submission's files lie while they run."""
 
 
 def status_style(status: str) -> str:
@@ -82,11 +87,7 @@ def evaluation_report(traces: Sequence[Trace]) -> Group:
     summary = summarise(traces)
     parts: list[RenderableType] = [_title(traces), evaluation_table(traces), summary_text(summary)]
     parts += [Text(line, style="yellow") for line in note_lines(traces)]
-    failed = [trace for trace in traces if trace.evaluation.status != "PASSED"]
-    parts += [failure_text(trace) for trace in failed[:_MOST_FAILURES]]
-    if len(failed) > _MOST_FAILURES:
-        parts.append(Text(f"… and {len(failed) - _MOST_FAILURES} more failures", style="dim"))
-    return Group(*parts)
+    return Group(*parts, *failure_texts(traces))
 
 
 def _title(traces: Sequence[Trace]) -> Text:
@@ -137,7 +138,7 @@ def note_lines(traces: Sequence[Trace]) -> list[str]:
         for flag in trace.solbench.flags:
             seen[f"flag {flag.id}", flag.evidence] += 1
         if trace.solbench.score is None and trace.evaluation.status == "PASSED":
-            seen["no score", trace.solbench.score_note] += 1
+            seen["no score", trace.solbench.score_note.removeprefix("no score: ")] += 1
     by_kind: dict[str, list[tuple[str, int]]] = defaultdict(list)
     for (kind, text), count in seen.items():
         by_kind[kind].append((text, count))
@@ -153,25 +154,42 @@ def _note_line(kind: str, texts: list[tuple[str, int]], workloads: int) -> str:
     return f"{kind} ({where}): {example}{shown}"
 
 
-def failure_text(trace: Trace) -> Text:
-    """Where one workload went wrong, and by how much."""
-    text = Text.assemble(
-        ("✗ ", "bold red"),
-        (fmt.short_uuid(trace.workload.uuid), "bold"),
-        f" {trace.evaluation.status}",
-    )
+def failure_texts(traces: Sequence[Trace]) -> list[Text]:
+    """What went wrong, where, and by how much: each cause once, with the workloads that it met."""
+    alike: dict[str, list[Trace]] = defaultdict(list)
+    for trace in traces:
+        if trace.evaluation.status != "PASSED":
+            alike[_cause(trace)].append(trace)
+    told = list(alike.items())[:_MOST_FAILURES]
+    texts = [
+        Text.assemble(("✗ ", "bold red"), (_names(failed), "bold"), f" {cause}")
+        for cause, failed in told
+    ]
+    rest = sum(map(len, alike.values())) - sum(len(failed) for _, failed in told)
+    return [*texts, Text(f"… and {rest} more failures", style="dim")] if rest else texts
+
+
+def _cause(trace: Trace) -> str:
     failure = trace.solbench.failure if trace.solbench else None
-    if failure:
-        text.append(f": {failure_sentence(failure)}")
-    for line in log_lines(trace)[-_LOG_LINES:]:
-        text.append(f"\n    {line}", style="dim")
-    return text
+    head = trace.evaluation.status + (f": {failure_sentence(failure)}" if failure else "")
+    return "\n    ".join((head, *log_lines(trace)[-_LOG_LINES:]))
+
+
+def _names(traces: Sequence[Trace]) -> str:
+    names = [fmt.short_uuid(trace.workload.uuid) for trace in traces]
+    more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
+    return ", ".join(names[:_MOST_NAMES]) + more
 
 
 def log_lines(trace: Trace) -> list[str]:
-    """What a failed workload printed, without the reason that ``failure_sentence`` gives with its place."""
+    """What a failed workload printed, as its author would read it.
+
+    Without the reason that ``failure_sentence`` gives with its place, without the frames of Python's own
+    importer, and with files of the submission named as in the submission.
+    """
     lines = trace.evaluation.log.strip().splitlines()
-    return lines[1:] if trace.solbench and trace.solbench.failure else lines
+    shown = lines[1:] if trace.solbench and trace.solbench.failure else lines
+    return [_ARTIFACT.sub("", line) for line in shown if not _IMPORTER.match(line)]
 
 
 def failure_sentence(failure: dict[str, Any]) -> str:
