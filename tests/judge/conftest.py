@@ -104,6 +104,7 @@ class FakeDevice:
     buffer_multiple = mmap.PAGESIZE
     max_slots = 16
     slot_budget_bytes = 32 << 20
+    single_bytes = float("inf")
     worker_base_bytes = 2 << 30
     oracle_device = "cpu"
 
@@ -206,10 +207,6 @@ class FakeOracle:
     @property
     def errors(self) -> Any:
         return self._oracle.errors
-
-    @property
-    def truth_seconds(self) -> list[float]:
-        return self._oracle.truth_seconds
 
     def truth(self, inputs: Mapping[str, Any]) -> dict[str, torch.Tensor]:
         self.events.append("truth")

@@ -12,15 +12,16 @@ from solbench.jail import Command, Reply
 from solbench.jail.cuda_driver import CudaDriverError
 from solbench.jail.protocol import Layout, Status, TensorField
 from solbench.judge._arena_cuda import CudaArena, CudaMemory
+from solbench.judge._card_cuda import refuse_shared_contexts
 from solbench.judge._device import Run
-from solbench.judge._device_cuda import CudaDevice, refuse_shared_contexts
+from solbench.judge._device_cuda import CudaDevice
 from solbench.judge._monitor_nvml import Reading
 from solbench.judge._watch import LIMIT_NS, Watched
 
 RUN = Run(layout=0, first=0, count=4)
-QUIET = Watched(duration_ns=300_000, longest_gap_ns=1100, gaps=0, gaps_ns=0, cycles=594_000)
-DISTURBED = Watched(4_500_000, 2_400_000, 1, 2_400_000, 4_000_000)
-CUT = Watched(LIMIT_NS + 1, 1100, 0, 0, 100_000_000)
+QUIET = Watched(0, 300_000, longest_gap_ns=1100, gaps=0, gaps_ns=0, cycles=594_000)
+DISTURBED = Watched(0, 4_500_000, 2_400_000, 1, 2_400_000, 4_000_000)
+CUT = Watched(0, LIMIT_NS + 1, 1100, 0, 0, 100_000_000)
 
 
 class QueueWorker:
@@ -88,6 +89,9 @@ class FakeWatch:
     def start(self) -> None:
         self.events.append("watch")
 
+    def launch(self) -> None:
+        self.events.append("second watch")
+
     def stop(self) -> None:
         self.events.append("end of watch")
 
@@ -106,12 +110,7 @@ class HostDevice(CudaDevice):
         self._watched = None
         self._monitor = None
         self._memory = None
-        self._synchronising = set()
-        self._queued = {}
-        self._finished = {}
-        self._evidence = {}
-        self._strikes = {}
-        self._shared = {}
+        self._workers = {}
 
     def _enqueue_flush(self) -> None:
         self.events.append("flush")
@@ -203,7 +202,9 @@ class TestOrder:
             "flush",
             "end of watch",
             ("released", 1),
+            "second watch",
             "finished",
+            "end of watch",
             Command.SYNCHRONISE,
             "wait",
         ]
@@ -274,7 +275,10 @@ class TestSilence:
         worker = QueueWorker(events)
         worker.silent = 1
         assert released(device, arena, worker).reply.ok
-        assert events[-5:] == [Command.SYNCHRONISE, "wait", "finished", Command.SYNCHRONISE, "wait"]
+        assert events[-6:] == [
+            *(Command.SYNCHRONISE, "wait", "finished"),
+            *("end of watch", Command.SYNCHRONISE, "wait"),
+        ]
 
     def test_after_a_kernel_failed_is_the_failure_that_the_worker_tells(
         self, device, arena, events
@@ -319,7 +323,7 @@ class TestWatch:
     ) -> None:
         worker = QueueWorker(events)
         # Each disturbed delivery is followed by a look with the worker stopped, which sees no one.
-        device._watch.sees = [DISTURBED, QUIET, DISTURBED, QUIET]
+        device._watch.sees = [DISTURBED, QUIET, QUIET, DISTURBED, QUIET, QUIET]
         assert released(device, arena, worker).lost_share == 1.0
         assert device.ran_while_held(worker) == ""
         assert released(device, arena, worker).lost_share == 1.0
@@ -338,7 +342,7 @@ class TestWatch:
         self, device, arena, events
     ) -> None:
         worker = QueueWorker(events)
-        device._watch.sees = [CUT, CUT, CUT]
+        device._watch.sees = [CUT, QUIET] * 3
         for _ in range(3):
             assert released(device, arena, worker).lost_share == 1.0
             assert device.ran_while_held(worker) == ""
@@ -346,7 +350,7 @@ class TestWatch:
 
     def test_other_processes_are_not_blamed_on_the_worker(self, device, arena, events) -> None:
         worker = QueueWorker(events)
-        device._watch.sees = [DISTURBED] * 6  # also while the worker is stopped
+        device._watch.sees = [DISTURBED, QUIET, DISTURBED] * 3  # also while the worker is stopped
         for _ in range(3):
             assert released(device, arena, worker).lost_share == 1.0
             assert device.ran_while_held(worker) == ""
@@ -355,6 +359,47 @@ class TestWatch:
     def test_the_clock_of_the_multiprocessor_follows_from_its_cycles(self) -> None:
         assert QUIET.sm_clock_mhz == pytest.approx(1980.0)
         assert QUIET.evidence() == ""
+
+
+class TestLook:
+    """The watch that begins when the worker has left the device."""
+
+    BEFORE = Watched(1_000_000, 2_000_000, 1100, 0, 0, 1)
+
+    def test_ends_the_run_on_the_device_s_own_clock(self, device, arena, events) -> None:
+        # from the end of the first watch at 2.0 ms to the beginning of the second at 2.4
+        device._watch.sees = [self.BEFORE, Watched(2_400_000, 2_450_000, 1100, 0, 0, 1)]
+        passage = released(device, arena, QueueWorker(events))
+        assert passage.looked_ms == pytest.approx(0.4)
+        assert passage.looked_at_once
+        assert passage.lost_share == 0.0
+
+    def test_that_came_before_the_worker_was_done_counts_to_its_own_end_and_the_sample_is_dropped(
+        self, device, arena, events
+    ) -> None:
+        # it began in the middle of the work, which had the device once more for 1.5 ms
+        interrupted = Watched(4_100_000, 6_000_000, 1_500_000, 1, 1_500_000, 1)
+        device._watch.sees = [self.BEFORE, interrupted]
+        passage = released(device, arena, QueueWorker(events))
+        assert passage.looked_ms == pytest.approx(4.0)
+        assert passage.lost_share == 1.0
+
+    def test_waits_for_the_word_where_the_last_run_took_longer_than_a_turn(
+        self, device, arena, events
+    ) -> None:
+        worker = QueueWorker(events)
+        assert released(device, arena, worker).looked_at_once  # nothing is known yet
+        device._known(worker).call_ms[0] = 0.5  # four calls: 2 ms
+        events.clear()
+        assert not released(device, arena, worker).looked_at_once
+        assert events.index("finished") < events.index("second watch")
+
+    def test_ends_with_a_run_that_failed(self, device, arena, events) -> None:
+        worker = QueueWorker(events)
+        assert device.hold(worker, arena, RUN, 1.0).ok
+        worker.silent, worker.answer = 9, Reply("done", Status.CALL_RAISED)
+        device.release(worker, arena, RUN, 1.0)
+        assert events[-1] == "end of watch"
 
 
 class TestOutputs:

@@ -88,6 +88,7 @@ def test_views_read_and_write_the_buffer():
 def test_large_slots_are_few_and_small_ones_many():
     assert slot_count(PAGE, 16, 32 << 20) == 16
     assert slot_count(1 << 30, 16, 32 << 20) == 2
+    assert slot_count(1 << 30, 16, 32 << 20, single_bytes=1 << 29) == 1
     layout = layout_of({"x": torch.zeros(1)}, {"y": torch.zeros(1)}, max_slots=3)
     assert total_bytes([layout, layout]) == 2 * 3 * 2 * PAGE
 

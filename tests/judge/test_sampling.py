@@ -69,3 +69,12 @@ def test_a_time_that_calls_could_have_shared_is_in_doubt():
 def test_a_time_near_the_floor_is_in_doubt():
     assert "floor" in PerRun().doubt(1, 0.99, 0.1)
     assert Slope().doubt(64, 0.01, 0.1) == ""
+
+
+def test_a_single_slot_makes_runs_of_one_call_less_what_a_run_costs():
+    slope = Slope()
+    assert slope.batch(0.3, 0.3, slots=1) == 1
+    assert slope.lengths(1) == (1,)
+    floor = TimerFloor(run_ms=0.15, call_ms=0.002, jitter_ms=0.004)
+    assert slope.latency_ms({1: 0.45}, floor) == pytest.approx(0.3)
+    assert slope.resolution_ms(1, floor) == 0.004

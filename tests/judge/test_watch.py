@@ -25,11 +25,11 @@ def test_the_kernel_assembles_for_old_and_new_cards(tmp_path: Path):
 
 
 def test_a_turn_of_another_process_is_evidence():
-    seen = Watched(4_570_000, longest_gap_ns=2_400_000, gaps=1, gaps_ns=2_400_000, cycles=1)
+    seen = Watched(0, 4_570_000, longest_gap_ns=2_400_000, gaps=1, gaps_ns=2_400_000, cycles=1)
     assert not seen.undisturbed
     assert seen.complete
     assert "1 times for 2400 us in the 4570 us" in seen.evidence()
 
 
 def test_one_that_ran_into_its_limit_was_not_told_to_end():
-    assert not Watched(LIMIT_NS + 500, 1_000, 0, 0, 1).complete
+    assert not Watched(0, LIMIT_NS + 500, 1_000, 0, 0, 1).complete

@@ -8,6 +8,7 @@ clock and held again; expected outputs are made last of all. Every timed call is
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -52,11 +53,15 @@ class Outcome:
     """Of one call: the run's time, nothing subtracted, over its calls."""
     lost_share: float = 0.0
     """Above 0: the latency does not count."""
-    sampled_ms: float = 0.0
-    """The same by the judge's own look at the outputs; 0 where there is none."""
+    looked_ms: float = 0.0
+    """The same until the judge had the device back; 0 where there is no such clock."""
+    looked_at_once: bool = False
+    """It did not have to wait for the worker's word."""
     gates: list[GateResult] = field(default_factory=list)
     precision: PrecisionAudit = field(default_factory=PrecisionAudit)
     failure: Failure | None = None
+    audit_s: float = 0.0
+    """Of each audited call: making it in float64 and comparing; 0 where none was."""
 
 
 class InputsChanged(ReferenceFailed):
@@ -140,7 +145,8 @@ class Round:
         outcome.failure = _failure_of_passage(passage)
         outcome.lost_share = passage.lost_share
         outcome.latency_ms = passage.elapsed_ms / self.run.count
-        outcome.sampled_ms = passage.sampled_ms / self.run.count
+        outcome.looked_ms = passage.looked_ms / self.run.count
+        outcome.looked_at_once = passage.looked_at_once
 
     def _compare(
         self,
@@ -153,13 +159,18 @@ class Round:
             # Before the reference runs: it may write into the judge's copy of the inputs.
             evidence = participant.arena.changed_inputs(slots, values)
             outcome.failure = changed_input(evidence) if evidence else None
+        began = time.perf_counter()
         truths = {number: self.oracle.truth(values[number]) for number in self.audits}
+        truths_s = time.perf_counter() - began
         expected = [self.oracle.expected(inputs) for inputs in values]
         for participant, outcome in running:
             outputs = [participant.arena.outputs(slot) for slot in slots]
             outcome.gates = self.oracle.compare(outputs, expected)
+            began = time.perf_counter()
             for number, truth in truths.items():
                 self._audit(outcome, number, outputs[number], expected[number], truth)
+            if truths:
+                outcome.audit_s = (truths_s + time.perf_counter() - began) / len(truths)
             outcome.failure = outcome.failure or _failure_of_gates(outcome.gates)
             guard = participant.arena.broken_guard(slots)
             if guard and outcome.failure is None:

@@ -123,7 +123,7 @@ def _interleave(
             if case.failure is not None:
                 return
         turn += 1
-        pairs.add(*(case.measurement.clocks.queued for case in cases))
+        pairs.add(*(case.measurement.clocks.precise for case in cases))
     for bench, case in sides:
         bench.conclude(case.measurement, batch)
 

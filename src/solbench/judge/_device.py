@@ -50,9 +50,11 @@ class Passage:
     where that is too little to matter. The outputs count, the time does not."""
     late_write: str = ""
     """Evidence that outputs were still changing after the worker said it was done."""
-    sampled_ms: float = 0.0
-    """When the judge had read its own sample of the outputs: a second, coarser clock that the worker cannot
-    write; 0 where there is none."""
+    looked_ms: float = 0.0
+    """Until the judge had the device back: a second clock, which the worker cannot write; 0 where there is
+    none."""
+    looked_at_once: bool = False
+    """The judge got the device as soon as the worker was done; else only after the worker had said so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +129,8 @@ class Device(Protocol):
     max_slots: int
     slot_budget_bytes: int
     """Memory that the slots of one workload may take together, unless two slots need more."""
+    single_bytes: float
+    """A workload whose call takes more has one slot only."""
     worker_base_bytes: int
     """Resident memory of a worker before it holds any buffer, and room to work."""
     oracle_device: str

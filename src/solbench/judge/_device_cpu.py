@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import math
 import mmap
 import os
 import platform
@@ -219,6 +220,7 @@ class CpuDevice:
     buffer_multiple = mmap.PAGESIZE
     max_slots = 16
     slot_budget_bytes = 8 << 20
+    single_bytes = math.inf
     worker_base_bytes = 2 << 30
     oracle_device = "cpu"
 

@@ -2,39 +2,41 @@
 
 A run is enqueued by the worker behind a wait in its stream, while no input exists yet. Then the judge stages
 the inputs, poisons the outputs, and, under the eyes of its watch kernel, delivers the inputs, flushes, and
-writes the word that the stream waits for. Its clock runs from that store to the moment when the worker's
-stream, past the last call, writes a word of its own. Both words lie in host memory. The fixed cost of release
-and acknowledgement (150 us on an H200, most of it the switch from the judge's context to the worker's)
-cancels in the slope between runs of two lengths.
+writes the word that the stream waits for. At once it launches the watch kernel again, which begins when all
+work of the worker is over: contexts of two processes take turns on a GPU. The time of a run is that between the
+end of the first watch and the beginning of the second, on the device's own clock, which no one else can write.
+The fixed cost of the two switches (295 us on an H200) cancels in the slope between runs of two lengths.
+
+The worker's stream, past the last call, writes a word of its own into host memory: a second clock, and the
+moment to look at the outputs.
 
 What keeps this honest:
 
-* Contexts of two processes take turns on a GPU. The watch kernel runs from before the first input byte
-  arrives until just before the release; while it looks, nothing of the worker's runs, or it shows (see
-  ``_watch``). Copy engines do not take turns: secret places of the outputs must still be as poisoned when the
-  watch ends.
-* The worker's word can be forged. Right after it the judge reads secret places of all outputs, and notes when
-  it had them: a second clock, coarser, which no one else can write. It bounds what a forged word can gain
-  (see ``_sampling``), and places that change afterwards are evidence.
+* The watch kernel runs from before the first input byte arrives until just before the release; while it looks,
+  nothing of the worker's runs, or it shows (see ``_watch``). Copy engines do not take turns: secret places of
+  the outputs must still be as poisoned when the watch ends.
+* The worker's word can be forged, and is no more than a word: while the second watch looks, the judge reads
+  secret places of all outputs, and places that change afterwards are evidence.
+* A worker that has the device for longer than a turn would be interrupted by a watch that waits. Its runs are
+  watched from when the word has come, which is a coarser clock (see ``_clocks``).
 """
 
 from __future__ import annotations
 
 import os
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import torch
 
-from solbench.errors import DeviceError, MissingExtra
+from solbench.errors import DeviceError
 from solbench.hardware import detect_hardware
 from solbench.jail import Reply, Worker, cuda_driver
 from solbench.jail.protocol import Command, Layout
 from solbench.judge._arena_cuda import CudaArena, CudaMemory
+from solbench.judge._card_cuda import MPS_FOLDER, device_of, open_monitor, refuse_shared_contexts
 from solbench.judge._device import Advice, Arena, Passage, Run
-from solbench.judge._monitor_nvml import NvmlMonitor
 from solbench.judge._sampling import Slope
 from solbench.judge._statistics import GPU_BUDGETS
 from solbench.judge._watch import Watched, WatchKernel
@@ -46,6 +48,10 @@ _STUCK_S = 0.25
 _QUEUE_SHARE = 0.75
 """Of the calls that filled the queue, so many are held from then on."""
 _PATIENCE_S = 0.5
+_TURN_MS = 1.8
+"""A process has the device for 2.1 ms (H200) before it is interrupted for another that waits."""
+_SWITCH_MS = 0.15
+"""Of a run's time, what passes before the worker has the device and after it is done."""
 _STRIKES = 2
 """Turns that something else had may have a cause outside; a worker that runs early does so again."""
 _LOOK_AGAIN_S = 8e-3
@@ -54,8 +60,6 @@ _ADVICE_CHARS = 3000
 _KEPT_BYTES = 1 << 30
 """Buffers up to this size stay for the next evaluation."""
 _ALLOCATOR = "PYTORCH_CUDA_ALLOC_CONF"
-_MPS_FOLDER = "/tmp/nvidia-mps"
-"""Where the service listens unless told otherwise."""
 _SHARED = "shared_device"
 
 
@@ -68,6 +72,24 @@ class _Finished:
     poisoned: torch.Tensor
     before_release: torch.Tensor
     at_finish: torch.Tensor
+
+
+@dataclass(slots=True)
+class _Known:
+    """What was seen of one worker."""
+
+    synchronises: bool = False
+    """Its calls cannot be queued."""
+    queued: int = 0
+    """Sequence number of the run that waits for its release."""
+    call_ms: dict[int, float] = field(default_factory=dict)
+    """Layout → time of a call in its last run."""
+    finished: _Finished | None = None
+    strikes: int = 0
+    """Runs before whose release it had the device."""
+    evidence: str = ""
+    shared: str = ""
+    """Evidence that other processes had the device while it was measured."""
 
 
 class CudaDevice:
@@ -84,15 +106,18 @@ class CudaDevice:
     buffer_multiple = cuda_driver.IPC_BLOCK_BYTES
     max_slots = 48
     slot_budget_bytes = 256 << 20
+    single_bytes: float = (
+        384 << 20
+    )  # touching them takes 0.1 ms; a run is timed to a microsecond or two
     worker_base_bytes = 16 << 30  # CUDA maps its libraries and modules into the process
 
     def __init__(self, name: str, *, hot: bool = False) -> None:
         self.name = name
         self.hot = hot
-        self._device = _device_of(name)
+        self._device = device_of(name)
         # References of many sizes take turns in this process: segments that grow leave no holes between them.
         os.environ.setdefault(_ALLOCATOR, "expandable_segments:True")
-        refuse_shared_contexts(Path(os.environ.get("CUDA_MPS_PIPE_DIRECTORY", _MPS_FOLDER)))
+        refuse_shared_contexts(Path(os.environ.get("CUDA_MPS_PIPE_DIRECTORY", MPS_FOLDER)))
         self.oracle_device = name
         torch.cuda.set_device(self._device)
         properties = torch.cuda.get_device_properties(self._device)
@@ -101,20 +126,13 @@ class CudaDevice:
         self._dirty = torch.empty(2 * l2_bytes, dtype=torch.uint8, device=self._device)
         self._clean = torch.ones(l2_bytes // 4, dtype=torch.float32, device=self._device)
         self._sum = torch.empty((), dtype=torch.float32, device=self._device)
-        self._monitor = _monitor(properties)
+        self._monitor = open_monitor(properties)
         self._watch = WatchKernel(self._device)
         self._watched: Watched | None = None
         self._memory: CudaMemory | None = None
         """Left by an earlier evaluation, or in use."""
-        self._synchronising: set[int] = set()
-        self._queued: dict[int, int] = {}
-        """Worker → sequence number of the run that waits for its release."""
-        self._finished: dict[int, _Finished] = {}
-        self._evidence: dict[int, str] = {}
-        self._strikes: dict[int, int] = {}
-        """Worker → runs before whose release it had the device."""
-        self._shared: dict[int, str] = {}
-        """Worker → evidence that other processes had the device while it was measured."""
+        self._workers: dict[int, _Known] = {}
+        """By process."""
 
     def title(self) -> str:
         return self._title
@@ -159,16 +177,18 @@ class CudaDevice:
 
     def settle(self, worker: Worker) -> None:
         """A new worker is trusted to queue until it is seen not to."""
-        for known in (self._finished, self._evidence, self._shared, self._queued, self._strikes):
-            known.pop(worker.pid, None)
-        self._synchronising.discard(worker.pid)
+        self._workers[worker.pid] = _Known()
+
+    def _known(self, worker: Worker) -> _Known:
+        return self._workers.setdefault(worker.pid, _Known())
 
     def most_calls(self, worker: Worker, arena: Arena, run: Run, timeout_s: float) -> int:
         """Enqueue them once, on what the slots hold, and see how many the launch queue takes.
 
         The queue holds about a thousand launches; a call that does not return before its release synchronises.
         """
-        if worker.pid in self._synchronising:
+        known = self._known(worker)
+        if known.synchronises:
             return run.count
         worker.forget_claims(run.count)
         sequence = self._command(worker, Command.QUEUE, run)
@@ -180,7 +200,7 @@ class CudaDevice:
         if queued == run.count:
             return queued
         if queued < 2:
-            self._synchronising.add(worker.pid)
+            known.synchronises = True
             return run.count
         return max(2, int(_QUEUE_SHARE * queued))
 
@@ -194,14 +214,14 @@ class CudaDevice:
         return count
 
     def hold(self, worker: Worker, arena: Arena, run: Run, timeout_s: float) -> Reply:
-        self._finished.pop(worker.pid, None)
-        if worker.pid in self._synchronising:
+        known = self._known(worker)
+        known.finished = None
+        if known.synchronises:
             return Reply("done")
-        sequence = self._command(worker, Command.QUEUE, run)
-        self._queued[worker.pid] = sequence
+        sequence = known.queued = self._command(worker, Command.QUEUE, run)
         if not worker.answers(sequence, min(timeout_s, _QUEUE_TIMEOUT_S)):
             # It cannot be queued: let it go, and time this worker's runs singly from now on.
-            self._synchronising.add(worker.pid)
+            known.synchronises = True
             worker.release(sequence)
         return worker.wait(sequence, timeout_s)
 
@@ -210,25 +230,37 @@ class CudaDevice:
 
     def release(self, worker: Worker, arena: Arena, run: Run, timeout_s: float) -> Passage:
         assert isinstance(arena, CudaArena)
+        known = self._known(worker)
+        in_one_turn = self._fits_a_turn(known, run)
         positions = arena.positions(run.slots)
         poisoned = arena.sample(positions)
         self._finish_own_work()
         watched, before = self._bring_inputs(arena, run, positions)
         start_ns = time.perf_counter_ns()
-        finished = self._run(worker, run, timeout_s)
+        finished = self._run(worker, run, timeout_s, look_behind=in_one_turn)
         if not finished.ok:
+            self._watch.stop()  # it may wait for the device still
             return Passage(finished, 0.0)
+        if not in_one_turn:
+            self._watch.launch()
         at_finish = arena.sample(positions)
-        self._finish_own_work()
-        sampled_ns = time.perf_counter_ns()
+        self._watch.stop()
+        looked = self._watch.wait()
+        elapsed_ms = (finished.seen_ns - start_ns) / 1e6
+        known.call_ms[run.layout] = max(0.0, elapsed_ms - _SWITCH_MS) / run.count
         reply = worker.wait(worker.command(Command.SYNCHRONISE, layout=run.layout), timeout_s)
-        self._finished[worker.pid] = _Finished(arena, positions, poisoned, before, at_finish)
+        known.finished = _Finished(arena, positions, poisoned, before, at_finish)
         return Passage(
             reply,
-            (finished.seen_ns - start_ns) / 1e6,
-            max(self._slowed_down(), self._disturbed(worker, watched) if reply.ok else 0.0),
-            sampled_ms=(sampled_ns - start_ns) / 1e6,
+            elapsed_ms,
+            max(self._slowed_down(), self._disturbed(worker, watched, looked) if reply.ok else 0.0),
+            looked_ms=(_free_ns(looked) - watched.ended_ns) / 1e6,
+            looked_at_once=in_one_turn,
         )
+
+    def _fits_a_turn(self, known: _Known, run: Run) -> bool:
+        """Whether the run is over before another context is let in, by the last one; unknown ones are tried."""
+        return not known.synchronises and known.call_ms.get(run.layout, 0.0) * run.count <= _TURN_MS
 
     def _forget_persisting_lines(self) -> None:
         """Whoever set them. It waits for the judge's own work, so it must come before the watch."""
@@ -237,12 +269,16 @@ class CudaDevice:
     def _finish_own_work(self) -> None:
         torch.cuda.current_stream(self._device).synchronize()
 
-    def _run(self, worker: Worker, run: Run, timeout_s: float) -> Reply:
-        """Let it go, and wait for its word that it is past the last call."""
-        if worker.pid in self._synchronising:
+    def _run(self, worker: Worker, run: Run, timeout_s: float, *, look_behind: bool) -> Reply:
+        """Let it go, and wait for its word that it is past the last call. ``look_behind``: the watch begins
+        behind its work."""
+        known = self._known(worker)
+        if known.synchronises:
             return worker.wait(self._command(worker, Command.RUN, run), timeout_s)
-        queued = self._queued[worker.pid]
+        queued = known.queued
         worker.release(queued)
+        if look_behind:
+            self._watch.launch()
         finished = worker.finished(queued, min(timeout_s, _PATIENCE_S))
         if finished is not None:
             return finished
@@ -272,8 +308,9 @@ class CudaDevice:
         self._dirty.zero_()
         torch.amax(self._clean, 0, out=self._sum)
 
-    def _disturbed(self, worker: Worker, watched: Watched) -> float:
-        """1 where more than the judge had the device before the release, so that the sample is dropped.
+    def _disturbed(self, worker: Worker, watched: Watched, looked: Watched) -> float:
+        """1 where more than the judge had the device before the release, or the judge had it before the worker
+        was done, so that the sample is dropped.
 
         All work of the worker is over by now. Whoever still takes turns while it is stopped is someone else; if
         no one does, it was the worker, and the second time that is evidence.
@@ -281,7 +318,8 @@ class CudaDevice:
         if not watched.complete:
             return 1.0  # code of the judge's own was loaded meanwhile, and no one looked
         if watched.undisturbed:
-            return 0.0
+            return 0.0 if looked.undisturbed and looked.complete else 1.0
+        known = self._known(worker)
         worker.freeze()
         self._watch.start()
         time.sleep(_LOOK_AGAIN_S)
@@ -289,11 +327,11 @@ class CudaDevice:
         alone = self._watch.wait().undisturbed
         worker.thaw()
         if not alone:
-            self._shared[worker.pid] = "other processes use this device: " + watched.evidence()
+            known.shared = "other processes use this device: " + watched.evidence()
             return 1.0
-        self._strikes[worker.pid] = self._strikes.get(worker.pid, 0) + 1
-        if self._strikes[worker.pid] >= _STRIKES:
-            self._evidence[worker.pid] = watched.evidence()
+        known.strikes += 1
+        if known.strikes >= _STRIKES:
+            known.evidence = watched.evidence()
         return 1.0
 
     def _slowed_down(self) -> float:
@@ -303,8 +341,9 @@ class CudaDevice:
     def ran_while_held(self, worker: Worker) -> str:
         """What the watch kernel saw, and whether outputs changed outside the run. The host side need not stop:
         what counts is that the stream waits."""
-        evidence = self._evidence.pop(worker.pid, "")
-        finished = self._finished.pop(worker.pid, None)
+        known = self._known(worker)
+        evidence, finished = known.evidence, known.finished
+        known.evidence, known.finished = "", None
         if evidence or finished is None:
             return evidence
         total = len(finished.positions)
@@ -341,13 +380,14 @@ class CudaDevice:
 
     def notes(self, worker: Worker) -> dict[str, str]:
         notes = {}
-        if worker.pid in self._synchronising:
+        known = self._known(worker)
+        if known.synchronises:
             notes["synchronises"] = (
                 "a call waits for the device, so calls cannot be queued behind the judge's "
                 "release; they were started by the host, and its launches are in the time"
             )
-        if worker.pid in self._shared:
-            notes[_SHARED] = self._shared[worker.pid]
+        if known.shared:
+            notes[_SHARED] = known.shared
         return notes
 
     def close(self) -> None:
@@ -362,30 +402,6 @@ class CudaDevice:
         return worker.command(command, layout=run.layout, first=run.first, count=run.count)
 
 
-def refuse_shared_contexts(folder: Path) -> None:
-    """Raise ``DeviceError`` where CUDA's multi-process service runs: processes do not take turns there, so a
-    worker could compute unseen while the judge delivers its inputs."""
-    if (folder / "control").exists():
-        raise DeviceError(
-            f"the CUDA multi-process service runs here ({folder}); times could not be trusted. Stop it: "
-            "echo quit | nvidia-cuda-mps-control"
-        )
-
-
-def _device_of(name: str) -> torch.device:
-    if not torch.cuda.is_available():
-        raise DeviceError(f"{name}: this torch ({torch.__version__}) sees no GPU. Use --device cpu")
-    device = torch.device(name if ":" in name else f"{name}:0")
-    count = torch.cuda.device_count()
-    if device.index >= count:
-        raise DeviceError(f"{name}: there are only {count} GPUs (cuda:0 to cuda:{count - 1})")
-    return device
-
-
-def _monitor(properties: Any) -> NvmlMonitor | None:
-    """None where NVML is not installed; the trace then has no clocks."""
-    bus_id = f"{properties.pci_domain_id:08x}:{properties.pci_bus_id:02x}:{properties.pci_device_id:02x}.0"
-    try:
-        return NvmlMonitor(bus_id)
-    except (MissingExtra, DeviceError):
-        return None
+def _free_ns(looked: Watched) -> int:
+    """When no one else worked any more; if the judge was let in before that, it counts for the worker."""
+    return looked.began_ns if looked.undisturbed else looked.ended_ns

@@ -170,7 +170,7 @@ class EvaluationRun:
             self._emit(case)
             return
         if alone.failure is None:
-            case.measurement.reference = alone.clocks.queued
+            case.measurement.reference = alone.clocks.precise
         else:
             case.measurement.flags["reference_not_timed"] = alone.failure.reason
             reference.stop()
@@ -265,6 +265,7 @@ class EvaluationRun:
             audits=self._audits(case),
             least_calls=replayed.calls if replayed else 0,
             comparison_seconds=self._request.budget.comparison_seconds,
+            longest_run=self._request.budget.longest_run,
         )
 
     def _recall_reference(self, case: Case) -> bool:
@@ -355,11 +356,7 @@ class EvaluationRun:
             yield Flag(id="precision_downgrade", evidence=evidence)
 
     def _clock(self, measurement: Measurement) -> str:
-        if "synchronises" in measurement.flags or measurement.clocks.ranked in ("single", "looked"):
-            return "single"
-        if measurement.clocks.ranked == "sampled":
-            return "sampled"
-        return self._judge.device.clock
+        return "single" if measurement.clocks.alone_ranks else self._judge.device.clock
 
     def _flags(self) -> Iterator[Flag]:
         candidate, request = self._candidate, self._request
@@ -370,7 +367,7 @@ class EvaluationRun:
             yield Flag(id="definition_mismatch", evidence=evidence)
 
     def _digests(self, case: Case) -> dict[str, str]:
-        request = self._request
+        request, rules = self._request, self._judge.rules_digest
         return {
             "definition": definition_digest(request.problem.definition),
             "workload": workload_digest(case.workload),
@@ -379,6 +376,7 @@ class EvaluationRun:
             "seeds": case.seeds.commitment,
             # The workload is over, so its secret may be told: with it the verdict can be repeated.
             "seeds_opening": case.seeds.opening,
+            **({"rules": rules} if rules else {}),
         }
 
     def rest(self, case: Case) -> None:

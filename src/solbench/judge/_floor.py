@@ -47,8 +47,7 @@ class TimerFloor:
     jitter_ms: float = 0.0
     """Spread of empty runs, from the least to the upper quartile."""
     look_ms: float = 0.0
-    """Time of a run of one call up to the judge's own look at its outputs, less the call; 0 where there is no
-    such look."""
+    """A run's part until the judge has the device back; 0 where there is no such clock."""
 
     def latency_ms(self, latency_ms: float, count: int) -> float:
         """Latency of one call of a run of ``count``, the floor subtracted; never below zero."""
@@ -116,7 +115,7 @@ def _measured(zygote: Zygote, device: Device) -> TimerFloor:
     floor = device.sampling.fit(
         {count: [each.elapsed_ms for each in runs] for count, runs in passages.items()}
     )
-    look_ms = statistics.median(each.sampled_ms for each in passages[1]) - floor.call_ms
+    look_ms = statistics.median(each.looked_ms for each in passages[1]) - floor.call_ms
     return dataclasses.replace(floor, look_ms=max(0.0, look_ms))
 
 

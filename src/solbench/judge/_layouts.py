@@ -6,6 +6,7 @@ before, between and after them, so that a write beyond an output is seen.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 
 import torch
@@ -25,11 +26,12 @@ def plan_layout(
     buffer_multiple: int,
     max_slots: int,
     slot_budget_bytes: int,
+    single_bytes: float = math.inf,
 ) -> Layout:
     """The layout of a call with these inputs and outputs.
 
     The tensors' values do not matter. ``buffer_multiple``: a buffer's size is a multiple of it (a
-    page on CPU).
+    page on CPU). ``single_bytes``: calls larger than that have one slot.
     """
     arguments: list[TensorField | ScalarField] = []
     offset = 0
@@ -48,12 +50,17 @@ def plan_layout(
         outputs=output_fields,
         input_bytes=input_bytes,
         output_bytes=output_bytes,
-        slots=slot_count(input_bytes + output_bytes, max_slots, slot_budget_bytes),
+        slots=slot_count(input_bytes + output_bytes, max_slots, slot_budget_bytes, single_bytes),
     )
 
 
-def slot_count(slot_bytes: int, max_slots: int, budget_bytes: int) -> int:
-    """As many slots as the budget allows: at least two, so that addresses alternate."""
+def slot_count(
+    slot_bytes: int, max_slots: int, budget_bytes: int, single_bytes: float = math.inf
+) -> int:
+    """As many slots as the budget allows: at least two, so that addresses alternate, unless one takes more than
+    ``single_bytes``."""
+    if slot_bytes > single_bytes:
+        return 1
     return max(2, min(max_slots, budget_bytes // slot_bytes))
 
 

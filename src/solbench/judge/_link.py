@@ -64,7 +64,13 @@ class Ended:
 class Link:
     """One judge's process and the channel to it."""
 
-    def __init__(self, device: str, budgets: Mapping[str, Budget] | None, hot: bool) -> None:
+    def __init__(
+        self,
+        device: str,
+        budgets: Mapping[str, Budget] | None,
+        hot: bool,
+        rules: tuple[str, ...] = (),
+    ) -> None:
         self._channel: Connection
         self._channel, theirs = Pipe()
         page = SectionPage.create()
@@ -83,7 +89,7 @@ class Link:
         theirs.close()
         os.close(page)
         os.close(lifeline)
-        self._channel.send((device, budgets, hot))
+        self._channel.send((device, budgets, hot, rules))
 
     def await_ready(self) -> None:
         """Raises what opening the device raised."""

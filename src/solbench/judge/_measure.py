@@ -79,6 +79,8 @@ class Measurement:
     """What the worker's own profiler said of one call."""
     audited: list[int] = field(default_factory=list)
     """Numbers of the calls that were compared with float64."""
+    audit_s: float = 0.0
+    """What the last of them took, each."""
 
     @property
     def candidate(self) -> Series:
@@ -105,12 +107,10 @@ class Audits:
     seconds: float = AUDIT_SECONDS
     """What the others may take together."""
 
-    def affordable(self, spent: Sequence[float], into: Measurement) -> bool:
-        """Whether one more may be made. ``spent``: time of each run in float64 so far."""
-        done = len(into.audited)
-        if done < self.sure:
-            return True
-        return bool(spent) and (done + 1 - self.sure) * spent[-1] <= self.seconds
+    def affordable(self, into: Measurement) -> bool:
+        """Whether one more may be made, by what the last ones took."""
+        beyond = len(into.audited) + 1 - self.sure
+        return beyond <= 0 or 0 < beyond * into.audit_s <= self.seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +131,8 @@ class Bench:
     """A verdict that is repeated needs as many calls as it took."""
     comparison_seconds: float = math.inf
     """What the reference may take to compare one sample, by its own time: long runs are shortened to it."""
+    longest_run: int = 1 << 10
+    """Calls."""
     clock: Callable[[], float] = time.perf_counter
 
     def measure(self, into: Measurement, rule: StopRule, reference_rule: StopRule) -> None:
@@ -139,7 +141,7 @@ class Bench:
         batch = self.warm_up(into)
         if into.failure is not None:
             return
-        series = into.clocks.queued
+        series = into.clocks.precise
         kept, total = len(series.kept), len(series)
         turn = 0
         while into.calls < self.least_calls or not _done(
@@ -154,6 +156,7 @@ class Bench:
             self.timed_round(into, batch, turn, with_reference)
             if into.failure is not None:
                 return
+            series = into.clocks.precise
             turn += 1
         self._look_at_calls_alone(into, turn)
         if into.failure is not None:
@@ -183,7 +186,11 @@ class Bench:
             into.flags.update(self.device.notes(self.candidate.worker))
         into.flags.update(into.clocks.choose(queued="synchronises" not in into.flags))
         latency_ms = median_interval(into.candidate.counted).median
-        into.doubt = sampling.doubt(batch, latency_ms, into.floor_ms) or _doubt_of(into.flags)
+        into.doubt = (
+            sampling.doubt(batch, latency_ms, into.floor_ms)
+            or into.clocks.doubt()
+            or _doubt_of(into.flags)
+        )
 
     def take_advice(self, into: Measurement) -> None:
         """One call under the worker's own profiler, which must come after all timed ones. A claim of more work
@@ -222,14 +229,17 @@ class Bench:
             for name in plain
         ]
         batch = self.device.sampling.batch(min(latencies), max(latencies), self._slots)
-        return self._held_at_once(self.candidate, min(batch, self._affordable(into)))
+        return self._held_at_once(
+            self.candidate, min(batch, self.longest_run, self._affordable(into))
+        )
 
     def _affordable(self, into: Measurement) -> int:
         """Calls of a run whose outputs the reference makes in good time."""
         if not into.reference or math.isinf(self.comparison_seconds):
             return self._slots
         reference_ms = median_interval(into.reference.counted).median
-        return max(2, math.floor(1e3 * self.comparison_seconds / max(reference_ms, 1e-6)))
+        calls = math.floor(1e3 * self.comparison_seconds / max(reference_ms, 1e-6))
+        return min(self._slots, max(2, calls))
 
     def _held_at_once(self, runner: Runner, count: int) -> int:
         """So many of the calls, or fewer where the device cannot hold them."""
@@ -281,7 +291,7 @@ class Bench:
                 others[count] = reference
         into.clocks.add(mine, sampling, self.floor)
         if len(others) == len(lengths):
-            Clocks(queued=into.reference).add(others, sampling, self.floor)
+            Clocks(by_word=into.reference).add(others, sampling, self.floor)
 
     def _round(
         self,
@@ -320,6 +330,7 @@ class Bench:
             ]
         )
         named = dict(zip((name for name, _ in workers), outcomes, strict=True))
+        into.audit_s = named["candidate"].audit_s or into.audit_s
         if not self._is_forgiven(named["candidate"].failure, poison):
             into.precision.merge(named["candidate"].precision)
         self._drop_failed_reference(into, named.get("reference"))
@@ -332,9 +343,7 @@ class Bench:
         audits: dict[int, str] = {}
         for number in range(count):
             call = into.calls + number
-            if self.seeds.is_audited(call) and self.audits.affordable(
-                self.oracle.truth_seconds, into
-            ):
+            if self.seeds.is_audited(call) and self.audits.affordable(into):
                 audits[number] = self.seeds.variation(call, self.audits.variations)
                 into.audited.append(call)
         return audits

@@ -102,6 +102,7 @@ class CaseOpener:
             buffer_multiple=device.buffer_multiple,
             max_slots=device.max_slots,
             slot_budget_bytes=device.slot_budget_bytes,
+            single_bytes=device.single_bytes,
         )
         case.arena = device.arena(layout, beside=self._arena)
         case.reference_arena = device.arena(layout, sharing=case.arena)

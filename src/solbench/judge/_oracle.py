@@ -67,8 +67,6 @@ class Oracle:
         self._weights: dict[str, torch.Tensor] | None = None
         self.seconds: list[float] = []
         """Time of each run of the reference, in this process; not a measurement."""
-        self.truth_seconds: list[float] = []
-        """The same of each run in float64."""
         self._float64_on_host = False
         """Once it was too large for the device."""
         self._scalars: dict[str, ArgumentValue] | None = None
@@ -135,7 +133,6 @@ class Oracle:
     def truth(self, inputs: Mapping[str, ArgumentValue]) -> dict[str, torch.Tensor]:
         """What the reference makes of them in float64, on their own device or, where there is no room, on
         the host. The inputs stay. Raises ``ReferenceFailed``."""
-        start = time.perf_counter()
         if not self._float64_on_host and self._too_large(inputs):
             self._float64_on_host = True
         try:
@@ -143,11 +140,7 @@ class Oracle:
         except (Exception, SystemExit) as error:
             raise reference_failure(self.problem, error) from error
         outputs = normalise_outputs(self.problem, returned, self.workload)
-        right = {name: value.detach().to(self._device) for name, value in outputs.items()}
-        if self._device.startswith("cuda"):
-            torch.cuda.synchronize(self._device)  # else the time is that of launches
-        self.truth_seconds.append(time.perf_counter() - start)
-        return right
+        return {name: value.detach().to(self._device) for name, value in outputs.items()}
 
     def _in_float64(self, inputs: Mapping[str, ArgumentValue]) -> Any:
         """Temporaries of a reference may be any number of times its inputs: where they do not fit on the

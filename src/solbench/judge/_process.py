@@ -12,6 +12,7 @@ import asyncio
 import contextlib
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
@@ -43,7 +44,9 @@ class Judge:
     """Evaluates solutions on one device. A context manager; reuse it, since starting costs seconds.
 
     ``budgets``: the device's own by default. ``hot`` leaves caches as they are; such times are recorded as
-    hot and never verified. Zygote, clock, bounds, admissions and the reference's times stay warm between
+    hot and never verified. ``rules``: folders of operator rules for bounds (``solbench.bound.load_rules``);
+    they run in the judge's process with your rights, and traces tell their digest. Zygote, clock, bounds,
+    admissions and the reference's times stay warm between
     solutions. Raises ``InputError`` for a name that is no device's, ``DeviceError`` for a device that is
     missing. Threads may share it: evaluations then queue.
     """
@@ -54,9 +57,11 @@ class Judge:
         *,
         budgets: Mapping[str, Budget] | None = None,
         hot: bool = False,
+        rules: Sequence[Path | str] = (),
         reference_limits: ReferenceLimits | None = None,
     ) -> None:
         self.device = device
+        self._rules = tuple(str(Path(folder).resolve()) for folder in rules)
         self._budgets = budgets
         self._hot = hot
         self._limits = reference_limits or ReferenceLimits()
@@ -233,7 +238,7 @@ class Judge:
         if self._closed:
             raise InputError("this judge is closed", remedy="Make another one.")
         if self._process is None:
-            self._process = Link(self.device, self._budgets, self._hot)
+            self._process = Link(self.device, self._budgets, self._hot, self._rules)
             try:
                 self._process.await_ready()
             except BaseException:
@@ -278,6 +283,7 @@ def evaluate(
     hot: bool = False,
     limits: Limits | None = None,
     profile: bool = False,
+    rules: Sequence[Path | str] = (),
     on_trace: Callable[[Trace], None] | None = None,
     judge: Judge | None = None,
 ) -> EvaluationResult:
@@ -289,8 +295,9 @@ def evaluate(
     a flag. ``require_admission``: refuse public problems too whose gate lets answers pass that take no
     work; without it that is a flag. ``hot``: leave caches as they are; such times are never verified.
     ``limits``: of each worker. ``profile``: one more call of each workload under the worker's own profiler,
-    whose words are in the trace's ``advice``. ``on_trace`` is called with every
-    trace as it comes. ``judge``: a warm one; its device then counts, and whether it is hot.
+    whose words are in the trace's ``advice``. ``rules``: folders of operator rules of your own for the bound.
+    ``on_trace`` is called with every trace as it comes. ``judge``: a warm one; its device and rules then
+    count, and whether it is hot.
 
     Whatever the submission does is a verdict and never an exception; so is whatever the problem's own
     code does. Raises ``InputError`` for a request that is wrong (an unknown workload, hardware or
@@ -304,5 +311,5 @@ def evaluate(
         limits=limits,
         profile=profile,
     )
-    with contextlib.nullcontext(judge) if judge is not None else Judge(device, hot=hot) as used:
+    with contextlib.nullcontext(judge) if judge else Judge(device, hot=hot, rules=rules) as used:
         return used.evaluate(problem, solution, workloads=workloads, on_trace=on_trace, **options)

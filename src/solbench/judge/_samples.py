@@ -32,6 +32,13 @@ class Series:
         """One that can grow by itself."""
         return Series(list(self.kept), list(self.disturbed))
 
+    def later(self, milliseconds: float) -> Series:
+        """The same samples, each so much longer."""
+        return Series(
+            [latency + milliseconds for latency in self.kept],
+            [(lost, latency + milliseconds) for lost, latency in self.disturbed],
+        )
+
     @property
     def counted(self) -> list[float]:
         """The samples that make the result."""

@@ -18,10 +18,6 @@ FLOORS_CLEAR = 10
 so is then below a tenth."""
 
 
-SHARED_UNSEEN_MS = 10e-3
-"""What a run costs on a GPU has been seen to move by 7 us, and a call alone finds its code cold."""
-
-
 class Sampling(Protocol):
     """How many calls a run holds, which runs make a sample, and what the sample is."""
 
@@ -108,7 +104,8 @@ class PerRun:
 class Slope:
     """A short and a long run: their difference over the difference in calls is free of any cost per run.
 
-    A third run, of one call alone, shows whether calls that are queued together share work.
+    A third run, of one call alone, shows whether calls that are queued together share work. Where there is
+    memory for one call only, that is the sample, less what a run costs.
     """
 
     least_ms: float = 1.0
@@ -121,13 +118,14 @@ class Slope:
     def batch(self, fastest_ms: float, slowest_ms: float, slots: int) -> int:
         if fastest_ms <= 0:
             return slots
-        return max(2, min(slots, math.ceil(self.least_ms / fastest_ms)))
+        return min(slots, max(2, math.ceil(self.least_ms / fastest_ms)))
 
     def lengths(self, batch: int) -> tuple[int, ...]:
-        short = max(1, batch // self.short_share)
-        return (1, batch) if short == 1 else (1, short, batch)
+        return tuple(sorted({1, max(1, batch // self.short_share), batch}))
 
     def latency_ms(self, runs: Mapping[int, float], floor: TimerFloor) -> float:
+        if set(runs) == {1}:
+            return max(0.0, runs[1] - floor.run_ms)
         short, long = sorted(runs)[-2:]
         return max(0.0, (runs[long] * long - runs[short] * short) / (long - short))
 
@@ -149,13 +147,9 @@ class Slope:
         return 0.0
 
     def resolution_ms(self, batch: int, floor: TimerFloor) -> float:
-        short, long = self.lengths(batch)[-2:]
+        *_, short, long = (0, *self.lengths(batch))
         return floor.jitter_ms / (long - short)
 
     def doubt(self, batch: int, latency_ms: float, floor_ms: float) -> str:
-        if latency_ms >= SHARED_UNSEEN_MS:
-            return ""
-        return (
-            f"{latency_ms * 1e3:.3g} us: calls shorter than {SHARED_UNSEEN_MS * 1e3:.0f} us could share "
-            "work, and a call alone is not timed well enough to tell"
-        )
+        """None of its own: see ``Clocks.doubt``."""
+        return ""

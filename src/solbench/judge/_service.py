@@ -19,9 +19,11 @@ def main(channel_fd: int, page_fd: int, lifeline_fd: int) -> None:
     """Serve until told to end, or until the process at the other end is gone."""
     _die_with(lifeline_fd)
     channel: Connection = Connection(channel_fd)
-    device, budgets, hot = channel.recv()
+    device, budgets, hot, rules = channel.recv()
     try:
-        judge = LocalJudge(device, budgets=budgets, hot=hot, sections=SectionPage(page_fd))
+        judge = LocalJudge(
+            device, budgets=budgets, hot=hot, rules=rules, sections=SectionPage(page_fd)
+        )
     except SolBenchError as error:
         channel.send(("error", error))
         return

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
+from solbench.bound import load_rules, rules_digest
 from solbench.errors import InputError
 from solbench.jail import Zygote, start_zygote
 from solbench.judge._admissions import AdmissionBook
@@ -49,10 +51,15 @@ class LocalJudge:
         *,
         budgets: Mapping[str, Budget] | None = None,
         hot: bool = False,
+        rules: Sequence[Path | str] = (),
         sections: Sections | None = None,
     ) -> None:
         """``budgets``: the device's own by default. ``hot`` leaves caches as they are; such times are recorded
-        as hot and never verified. ``sections`` is told when the problem's own code runs."""
+        as hot and never verified. ``rules``: folders of operator rules, loaded into this process for
+        good; traces tell their digest. ``sections`` is told when the problem's own code runs."""
+        self.rules_digest = rules_digest(rules)
+        for folder in rules:
+            load_rules(folder)
         self.device: Device = open_device(device, hot=hot)
         self._budgets = budgets or self.device.budgets
         self.sections = sections or Unwatched()

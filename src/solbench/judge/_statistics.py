@@ -120,6 +120,8 @@ class Budget:
     """What further such calls may take together."""
     comparison_seconds: float = math.inf
     """What the reference may take to compare the outputs of one sample, where runs can be made shorter."""
+    longest_run: int = 1 << 10
+    """Calls of one run."""
 
 
 # ``reward`` answers within a second or two a workload; ``rank`` spends its time on three workers.
@@ -139,6 +141,7 @@ GPU_BUDGETS: dict[str, Budget] = {
         sure_audits=2,
         audit_seconds=0.03,
         comparison_seconds=0.02,
+        longest_run=24,
     ),
     "rank": Budget(
         StopRule(least=30, maximum=400, seconds=0.5),

@@ -5,6 +5,9 @@ the judge's is suspended. One thread that reads the clock in a loop therefore fi
 other's turn, and none while the other process is held back. It also counts its own cycles, which gives the SM
 clock in passing.
 
+Launched while the other process works, it begins when that has left the device: the moment, on the device's own
+clock, when all its work was done.
+
 The kernel ends by itself after ``LIMIT_NS``, so that nothing can wait for it for ever.
 """
 
@@ -89,9 +92,10 @@ LEAVE:
 
 @dataclass(frozen=True, slots=True)
 class Watched:
-    """What the kernel saw from its first look to its last."""
+    """What the kernel saw from its first look to its last, both on the device's clock."""
 
-    duration_ns: int
+    began_ns: int
+    ended_ns: int
     longest_gap_ns: int
     gaps: int
     """Times that it did not look for more than ``GAP_NS``."""
@@ -99,6 +103,11 @@ class Watched:
     """Their sum."""
     cycles: int
     """Of the multiprocessor that it ran on."""
+
+    @property
+    def duration_ns(self) -> int:
+        """Between first and last look."""
+        return self.ended_ns - self.began_ns
 
     @property
     def undisturbed(self) -> bool:
@@ -126,7 +135,7 @@ class Watched:
 
 
 class WatchKernel:
-    """One per device. ``start``, then work on the current stream, ``stop`` in it, ``wait``."""
+    """One per device. ``start`` or ``launch``, then work on the current stream, ``stop`` in it, ``wait``."""
 
     def __init__(self, device: torch.device) -> None:
         self._device = device
@@ -140,6 +149,11 @@ class WatchKernel:
 
     def start(self) -> None:
         """Launch it and wait until it looks."""
+        self.launch()
+        self._await(_RUNNING, _START_TIMEOUT_S)
+
+    def launch(self) -> None:
+        """Let it begin as soon as the device is free for it."""
         self._token += 1
         cuda_driver.launch(
             self._function,
@@ -150,7 +164,6 @@ class WatchKernel:
             GAP_NS,
             LIMIT_NS,
         )
-        self._await(_RUNNING, _START_TIMEOUT_S)
 
     def stop(self) -> None:
         """End it when the current stream gets here."""
@@ -162,7 +175,8 @@ class WatchKernel:
         self._await(_ENDED, LIMIT_NS / 1e9 + _END_SLACK_S)
         words = self._words
         return Watched(
-            duration_ns=words[_END] - words[_START],
+            began_ns=words[_START],
+            ended_ns=words[_END],
             longest_gap_ns=words[_LONGEST],
             gaps=words[_COUNT],
             gaps_ns=words[_TOTAL],
