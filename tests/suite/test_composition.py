@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
-from collections import Counter
+import ast
+from collections import Counter, defaultdict
 
-from solbench.suite import TARGET, TARGET_MODELS, catalogue, composition, precision
+from solbench.suite import (
+    TARGET,
+    TARGET_MODELS,
+    ProblemSource,
+    catalogue,
+    composition,
+    precision,
+)
 
 L1 = {
     "attention": ("attention",),
@@ -75,6 +83,30 @@ def test_a_problem_names_a_model_once() -> None:
     for source in catalogue().values():
         ids = [model.id for model in source.problem.models]
         assert len(ids) == len(set(ids)), source.name
+
+
+def canonical(source: str) -> str:
+    """The program without names of its own and without docstrings."""
+    tree, names = ast.parse(source), dict[str, str]()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef) and ast.get_docstring(node):
+            node.body = node.body[1:]
+        for field in ("id", "arg", "name"):
+            if isinstance(name := getattr(node, field, None), str):
+                setattr(node, field, names.setdefault(name, str(len(names))))
+    return ast.dump(tree)
+
+
+def test_no_two_problems_differ_in_names_only() -> None:
+    """The serving primitives are the same programs at other sizes, each family in one file."""
+    programs = defaultdict[str, list[ProblemSource]](list)
+    for source in catalogue().values():
+        programs[canonical(source.reference)].append(source)
+    for alike in (each for each in programs.values() if len(each) > 1):
+        assert {source.problem.tier for source in alike} == {"FIB"}
+        assert len({source.file for source in alike}) == 1
+        sizes = [tuple(source.problem.axes.items()) for source in alike]
+        assert len(set(sizes)) == len(sizes)
 
 
 def test_operators_by_kind() -> None:

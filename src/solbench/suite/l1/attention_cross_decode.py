@@ -45,5 +45,6 @@ import torch
 
 
 def run(query, key, value):
+    # c clips, b beams, h heads, k frames, d channels
     logits = torch.einsum("cbhd,chkd->chbk", query, key) * query.shape[-1] ** -0.5
     return torch.einsum("chbk,chkd->cbhd", torch.softmax(logits, dim=-1), value)

@@ -1,6 +1,6 @@
 """Causal 3 × 3 × 3 convolution of a video autoencoder: a frame sees itself and the two before it.
 
-The first frames see copies of nothing: time is padded with zeros in front only.
+Time is padded with zeros in front only, so the first frame sees nothing but itself.
 """
 
 from solbench.suite import EVERY_KIND, Model, Problem, activation, draw, rows, var, weight

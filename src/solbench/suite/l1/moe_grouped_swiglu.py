@@ -1,4 +1,7 @@
-"""First product of routed experts with SwiGLU: rows sorted by expert, a gate and an up weight each."""
+"""First product of routed experts with SwiGLU: rows sorted by expert, a gate and an up weight each.
+
+``lengths`` says how many of the rows belong to each expert; some have none.
+"""
 
 from solbench.suite import EVERY_KIND, Model, Problem, activation, draw, rows, var, weight
 

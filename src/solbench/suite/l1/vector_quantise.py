@@ -33,6 +33,7 @@ import torch
 
 
 def run(x, codebook):
+    # Without the square of x, which is the same for all codes.
     distance = codebook.pow(2).sum(dim=-1) - 2.0 * x @ codebook.T
     indices = distance.argmin(dim=-1)
     return codebook[indices], indices.to(torch.int32)

@@ -79,6 +79,7 @@ def run(
     key = rotate(rmsnorm(key, key_gain), cos, sin)
     place = torch.arange(capacity, device=x.device)
     fresh = (place == lengths[:, None] - 1)[:, :, None, None]
+    # The caches with the new row in its place: [batch, capacity, kv_heads, head_dim].
     keys = torch.where(fresh, key[:, None], key_cache).to(torch.float32)
     values = torch.where(fresh, value[:, None], value_cache).to(torch.float32)
     grouped = query.to(torch.float32).view(batch, num_kv_heads, -1, head_dim)

@@ -57,6 +57,7 @@ def run(
 ):  # fmt: skip
     mask = real[:, None]
     kept, moved = x.chunk(2, dim=1)
+    # [batch, hidden, frames] from here on
     hidden = functional.conv1d(kept, before_weight, before_bias) * mask
     skipped = torch.zeros_like(hidden)
     layers = zip(voice_weight, kernels, kernel_biases, residual_weights, skip_weights, strict=True)

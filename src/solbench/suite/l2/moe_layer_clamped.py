@@ -55,6 +55,7 @@ def run(x, scores, gate_up, gate_up_bias, down, down_bias, top_k):
 
 
 def activate(product):
+    """Gate and up values alternate in a row."""
     gate = product[:, 0::2].to(torch.float32).clamp(max=7.0)
     up = product[:, 1::2].to(torch.float32).clamp(min=-7.0, max=7.0)
     return (gate * torch.sigmoid(1.702 * gate) * (up + 1.0)).to(product.dtype)

@@ -70,6 +70,7 @@ def forward(x, indices, shares, gate_up, gate_up_bias, down, down_bias):
 
 
 def cut(products):
+    """The gate and the up values of alternating rows, cut at 7."""
     return products[:, 0::2].clamp(max=7.0), products[:, 1::2].clamp(min=-7.0, max=7.0)
 
 

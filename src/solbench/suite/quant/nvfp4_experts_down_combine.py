@@ -45,6 +45,7 @@ PROBLEM = Problem(
 import torch
 
 VALUES = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, -0.0, -0.5, -1.0, -1.5, -2.0, -3.0, -4.0, -6.0)
+"""What the sixteen codes of E2M1 stand for: a sign, two bits of exponent, one of mantissa."""
 
 
 def run(x, weights, scales, global_scales, lengths, token, share, num_tokens):
