@@ -8,7 +8,14 @@ from pathlib import Path
 import pytest
 import torch
 
-from solbench.bound import coverage, derive_bound, function_program, list_rules, load_rules
+from solbench.bound import (
+    coverage,
+    derive_bound,
+    function_program,
+    list_rules,
+    load_rules,
+    rules_digest,
+)
 from solbench.bound.rules import RULES
 from solbench.errors import InputError
 
@@ -90,6 +97,25 @@ def test_a_second_rule_for_an_operation_is_refused_and_leaves_nothing_behind(
     with pytest.raises(InputError, match=r"first\.py"):
         load_rules(tmp_path)
     assert before == RULES
+
+
+def test_the_digest_of_rules_follows_names_contents_and_order_and_runs_nothing(
+    tmp_path: Path,
+) -> None:
+    folders = [tmp_path / name for name in ("a", "b")]
+    for folder in folders:
+        folder.mkdir()
+        (folder / "rule.py").write_text("raise ValueError")
+    assert rules_digest([]) == ""
+    both = rules_digest(folders[:1])
+    assert both == rules_digest(folders[1:])
+    assert rules_digest(folders) != both
+    (folders[1] / "rule.py").write_text("raise KeyError")
+    assert rules_digest(folders[1:]) != both
+    (folders[0] / "rule.py").rename(folders[0] / "other.py")
+    assert rules_digest(folders[:1]) != both
+    with pytest.raises(InputError, match="no folder with rules"):
+        rules_digest([tmp_path / "nowhere"])
 
 
 def test_a_folder_without_rules_is_an_error(tmp_path: Path) -> None:

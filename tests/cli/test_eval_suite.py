@@ -33,7 +33,7 @@ class StandIn:
         self.asked, self.started, self.closed = [], 0, 0
         self.fails: set[str] = set()
 
-    def __call__(self, device: str, *, hot: bool) -> "StandIn":
+    def __call__(self, device: str, *, hot: bool, rules: tuple[Path, ...]) -> "StandIn":
         self.device = device
         self.started += 1
         return self

@@ -27,6 +27,7 @@ from solbench.suite.admission import Finding as GateFinding
 from solbench.suite.admission import ProblemCheck
 
 from .conftest import UUIDS
+from .test_eval import StandIn as EvalStandIn
 from .test_eval_suite import StandIn as SuiteStandIn
 from .test_judging import StandIn
 
@@ -82,7 +83,7 @@ CASES: dict[tuple[str, str], list[object]] = {
     ("check", "Finding"): ["traces.jsonl"],
     ("compare", "CompareLine"): ["double", "double/solution.json", "double/solution.json"],
     ("doctor", "Check"): [],
-    ("eval", "Trace"): ["double", "--solution", "double/solution.json", "--hardware", "h200"],
+    ("eval", "Trace"): ["double", "--solution", "double/solution.json"],
     ("eval", "SuiteLine"): ["suite:gqa_paged_decode*", "--suite"],
     ("explain", "ExplainLine"): [
         "product.py", "--hardware", "h200", "--method", "fused-io", "--cache", "--verify",
@@ -216,6 +217,8 @@ def test_what_a_command_prints_is_as_its_schema_says(
     command: str, kind: str, run: Any, here: Path, monkeypatch: pytest.MonkeyPatch, make_trace: Any
 ) -> None:
     STAND_INS.get(command, lambda _: None)(monkeypatch)
+    if kind == "Trace":  # test_eval_rules.py validates those of the real judge
+        monkeypatch.setattr("solbench.judge.evaluate", EvalStandIn(make_trace))
     if kind == "SuiteLine":
         monkeypatch.setattr("solbench.judge.Judge", SuiteStandIn(make_trace))
     if command == "check":

@@ -35,7 +35,7 @@ from solbench.bound._result import (
 )
 from solbench.bound._verify import Verification, verify_graph
 from solbench.bound.capture import capture
-from solbench.bound.rules import load_rules
+from solbench.bound.rules import load_rules, rules_digest
 
 __all__ = [
     "Admission",
@@ -83,5 +83,6 @@ __all__ = [
     "plain_count",
     "price",
     "problem_program",
+    "rules_digest",
     "verify_graph",
 ]

@@ -63,6 +63,7 @@ def evaluate_single(
                     run.solution,
                     device=conditions.device,
                     hot=conditions.hot,
+                    rules=conditions.rules,
                     workloads=missing,
                     on_trace=signed,
                     **options,

@@ -113,7 +113,8 @@ class _WarmJudge(AbstractContextManager["_WarmJudge"]):
         if self._judge is None:
             from solbench.judge import Judge
 
-            self._judge = Judge(self._conditions.device, hot=self._conditions.hot)
+            asked = self._conditions
+            self._judge = Judge(asked.device, hot=asked.hot, rules=asked.rules)
         self._judge.evaluate(
             task.problem, task.solution, workloads=workloads, on_trace=keep, **self._options
         )

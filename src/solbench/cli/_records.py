@@ -43,6 +43,17 @@ class Conditions:
     """``None``: whichever suits the device."""
     mode: str
     hot: bool
+    rules: tuple[Path, ...] = ()
+    """Folders of operator rules beside ours."""
+
+    @property
+    def rules_digest(self) -> str:
+        """Empty without rules."""
+        if not self.rules:
+            return ""
+        from solbench.bound import rules_digest
+
+        return rules_digest(self.rules)
 
 
 def finished_traces(
@@ -120,6 +131,8 @@ def _other(
         return f"device ({record.device or 'not recorded'})"
     if record.mode != conditions.mode:
         return f"mode ({record.mode or 'not recorded'})"
+    if record.digests.get("rules", "") != conditions.rules_digest:
+        return "set of operator rules (--rules)"
     priced_on = (record.bound or {}).get("hardware")
     if conditions.hardware is not None and priced_on not in (None, conditions.hardware):
         return f"hardware ({priced_on})"

@@ -16,6 +16,7 @@ from solbench.cli._options import (
     Json,
     ModeName,
     OutFile,
+    Rules,
     RunMode,
     Workloads,
     WorkloadsFile,
@@ -97,6 +98,7 @@ def evaluate_command(
             help="Refuse public problems too whose gate lets answers pass that take no work.",
         ),
     ] = False,
+    rules: Rules = None,
     json_lines: Json = False,
     blobs: Blobs = None,
     out: OutFile = None,
@@ -121,7 +123,7 @@ def evaluate_command(
     from solbench.cli._eval_single import SingleRun, evaluate_single
     from solbench.cli._records import Conditions
 
-    conditions = Conditions(device, hardware, mode.value, hot)
+    conditions = Conditions(device, hardware, mode.value, hot, tuple(rules or ()))
     options: Options = {
         "hardware": hardware,
         "mode": mode.value,

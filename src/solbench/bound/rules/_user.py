@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Iterable
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
@@ -25,16 +27,34 @@ def load_rules(folder: Path | str) -> tuple[str, ...]:
     root = Path(folder).resolve()
     if root in _loaded:
         return _loaded[root]
-    files = sorted(root.glob("*.py")) if root.is_dir() else []
-    if not files:
-        raise InputError(
-            "is no folder with rules", file=folder, remedy="'solbench ops suggest' writes one."
-        )
+    files = _files(folder)
     before = set(RULES)
     for file in files:
         _execute(file)
     _loaded[root] = tuple(op for op in RULES if op not in before)
     return _loaded[root]
+
+
+def rules_digest(folders: Iterable[Path | str]) -> str:
+    """SHA-256 of the names and contents of the rules in folders, in their order; empty for no folder.
+
+    Nothing is executed. Raises ``InputError`` as :func:`load_rules` does.
+    """
+    files = [file for folder in folders for file in _files(folder)]
+    whole = hashlib.sha256()
+    for file in files:
+        whole.update(f"{file.name}\0{hashlib.sha256(file.read_bytes()).hexdigest()}\0".encode())
+    return whole.hexdigest() if files else ""
+
+
+def _files(folder: Path | str) -> list[Path]:
+    root = Path(folder).resolve()
+    files = sorted(root.glob("*.py")) if root.is_dir() else []
+    if not files:
+        raise InputError(
+            "is no folder with rules", file=folder, remedy="'solbench ops suggest' writes one."
+        )
+    return files
 
 
 def _execute(file: Path) -> None:
