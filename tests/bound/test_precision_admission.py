@@ -11,9 +11,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import torch
 
 from solbench.bound import Bound, derive_bound
 from solbench.bound._precision_cache import known
+from solbench.bound._precision_formats import round_to
 from solbench.bound._price import faster_kinds
 from solbench.hardware import load_hardware
 from solbench.spec import Definition, OwnRecord, Problem, Tolerance, Workload, make_problem
@@ -89,10 +91,43 @@ def test_the_fastest_class_within_the_tolerance_is_admitted(
 
 
 def test_an_admitted_product_is_priced_at_its_class() -> None:
-    bound = bound_of(problem(0.4))
+    bound = bound_of(problem(0.06))
     # 4096 FLOP per SM and clock on the tensor cores and 256 beside them, 132 SMs at 1.98 GHz
     assert bound.t_sol_ms == pytest.approx(FLOPS / (4352 * 132 * 1.98e9) * 1e3)
     assert any("fp32 as fp16" in text for text in bound.assumptions)
+
+
+def test_a_part_of_a_product_is_priced_at_a_class_that_all_of_it_may_not_have() -> None:
+    bound = bound_of(problem(0.4))
+    assert bound.admission is not None
+    (place,) = bound.admission.places
+    # int8 for all of it gives 0.9, and errors grow with the root of the share
+    assert (place.admitted, place.part) == ("fp16", "int8")
+    assert place.part_share == pytest.approx((0.4 / 0.9) ** 2, rel=0.3)
+    # 4096 FLOP per SM and clock in fp16, 8192 in int8, and 256 beside them for whichever
+    share = place.part_share
+    rate = 132 * 1.98e9
+    tensor = FLOPS * (share / 8192 + (1 - share) / 4096) / rate
+    together = FLOPS * (share / 8448 + (1 - share) / 4352) / rate
+    assert tensor > bound.t_sol_ms / 1e3 > 0.98 * together
+    assert any(f"{share:.0%} of fp32 as int8 and fp32 as fp16" in t for t in bound.assumptions)
+
+
+def test_the_share_is_what_a_kernel_can_lower_that_splits_the_sum() -> None:
+    bound = bound_of(problem(0.4))
+    assert bound.admission is not None
+    share = bound.admission.places[0].part_share
+    generator = torch.Generator().manual_seed(5)
+    x = torch.randn(256, 1024, dtype=torch.float64, generator=generator)
+    y = torch.randn(1024, 256, dtype=torch.float64, generator=generator)
+
+    def matched(part: float) -> float:
+        cut = int(part * 1024)
+        low = round_to("int8", x[:, :cut], (-1,)) @ round_to("int8", y[:cut], (-2,))
+        error = low + x[:, cut:] @ y[cut:] - x @ y
+        return float((error.abs() <= 0.4).double().mean())
+
+    assert matched(0.9 * share) >= 0.99 > matched(1.2 * share)
 
 
 def test_a_refused_class_leaves_the_bound_as_declared() -> None:
@@ -194,8 +229,8 @@ def test_a_second_derivation_takes_the_evidence_from_the_cache(
 
 
 def test_a_chip_offers_only_formats_that_it_has() -> None:
-    assert faster_kinds("bf16", load_hardware("a100_80")) == ("int8",)
+    assert faster_kinds("bf16", load_hardware("a100_80")).keys() == {"int8"}
     assert set(faster_kinds("bf16", load_hardware("h200"))) == {"int8", "fp8"}
-    assert faster_kinds("bf16", load_hardware("b200"))[0] == "nvfp4"
+    assert next(iter(faster_kinds("bf16", load_hardware("b200")))) == "nvfp4"
     assert "fp8" not in faster_kinds("fp32", load_hardware("a100_80"))
-    assert faster_kinds("nvfp4", load_hardware("b200")) == ()
+    assert faster_kinds("nvfp4", load_hardware("b200")) == {}

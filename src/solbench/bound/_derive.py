@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from solbench.bound._analyse import analyse
 from solbench.bound._precision_admit import admit, priced_kinds
-from solbench.bound._precision_result import Admission, PrecisionMode
+from solbench.bound._precision_result import Admission, PlaceAdmission, PrecisionMode
 from solbench.bound._price import Priced, faster_kinds, matrix_binds, price
 from solbench.bound._programs import Program, problem_program
 from solbench.bound._result import Bound, CaptureRung, Demand
@@ -168,9 +168,15 @@ def _of_precision(admission: Admission | None) -> tuple[str, ...]:
     if admission.status == "undecided":
         reason = f"which lower precision the gate lets through is undecided: {admission.reason}"
         return (f"priced at declared precision; {reason}",)
-    kinds = sorted({f"{p.declared} as {p.admitted}" for p in admission.places if p.lowered})
+    kinds = sorted({_lowering(p) for p in admission.places if p.lowered})
     alone = "" if admission.together is not False else ", each place by itself, not all together"
     return (f"the gate lets lower precision through ({', '.join(kinds)}{alone})",)
+
+
+def _lowering(place: PlaceAdmission) -> str:
+    whole = f"{place.declared} as {place.admitted}" if place.admitted != place.declared else ""
+    part = f"{place.part_share:.0%} of {place.declared} as {place.part}" if place.part else ""
+    return " and ".join(text for text in (part, whole) if text)
 
 
 def failed_bound(

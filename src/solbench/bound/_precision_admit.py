@@ -7,9 +7,9 @@ one trial has said everything.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 
@@ -26,8 +26,11 @@ MOST_PLACES = 12
 SMALL_SHARE = 0.01
 """Places with less of the work than this are taken to pass: they cannot move a bound by more."""
 
-Faster = Callable[[str], Sequence[str]]
-"""Declared class → kinds that the device does faster, the fastest first."""
+LEAST_SAVING = 0.01
+"""A part in a faster kind is priced if it saves this much of the product's time."""
+
+Faster = Callable[[str], Mapping[str, float]]
+"""Declared class → kinds that the device does faster and how many times as fast, the fastest first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,23 +161,26 @@ class _Bench:
         total = sum(p.flops for p in places)
         large = [p for p in places if p.flops >= SMALL_SHARE * total]
         small = [_assumed(p, faster) for p in places if p not in large]
-        fastest = {p: faster(p.declared)[0] for p in large}
+        fastest = {p: next(iter(faster(p.declared))) for p in large}
         joint = self._trial(fastest)
         if joint.passed:
             made = [_found(p, fastest[p], [_as(joint, fastest[p])]) for p in large]
             return [*made, *small], True
         found = {p: self._alone(p, faster) for p in large}
-        chosen = {p: a.admitted for p, a in found.items() if a.lowered}
+        chosen = {p: a.admitted for p, a in found.items() if a.admitted != a.declared}
         together = self._trial(chosen).passed if len(chosen) > 1 else None
         return [*found.values(), *small], together
 
     def _alone(self, place: Place, faster: Faster) -> PlaceAdmission:
         trials: list[Trial] = []
-        for kind in faster(place.declared):
-            trials.append(self._trial({place: kind}))
+        speeds = {**faster(place.declared), place.declared: 1.0}
+        kind = place.declared
+        for each in faster(place.declared):
+            trials.append(self._trial({place: each}))
             if trials[-1].passed:
-                return _found(place, kind, trials)
-        return _found(place, place.declared, trials)
+                kind = each
+                break
+        return _with_part(_found(place, kind, trials), speeds)
 
     def _trial(self, kinds: dict[Place, str]) -> Trial:
         name = "; ".join(sorted(f"{place.key} = {kind}" for place, kind in kinds.items()))
@@ -197,7 +203,21 @@ def _refuse_unseen(place: Place, trials: Trials) -> None:
 
 
 def _assumed(place: Place, faster: Faster) -> PlaceAdmission:
-    return _found(place, faster(place.declared)[0], ())
+    return _found(place, next(iter(faster(place.declared))), ())
+
+
+def _with_part(place: PlaceAdmission, speeds: Mapping[str, float]) -> PlaceAdmission:
+    """The best mix of what passes with one faster kind that does not.
+
+    One constraint, the gate's room for errors, leaves an optimum of two kinds at most.
+    """
+    slow = speeds[place.admitted]
+    savings = {t.kind: t.share * (1 - slow / speeds[t.kind]) for t in place.trials if not t.passed}
+    best = max(savings, key=lambda kind: savings[kind], default="")
+    if not best or savings[best] < LEAST_SAVING:
+        return place
+    share = next(t.share for t in place.trials if t.kind == best)
+    return replace(place, part=best, part_share=share)
 
 
 def _found(place: Place, kind: str, trials: Sequence[Trial]) -> PlaceAdmission:
@@ -205,7 +225,7 @@ def _found(place: Place, kind: str, trials: Sequence[Trial]) -> PlaceAdmission:
 
 
 def _as(trial: Trial, kind: str) -> Trial:
-    return Trial(kind, trial.passed, trial.error_over_tolerance, trial.seeds)
+    return replace(trial, kind=kind)
 
 
 def priced_kinds(demand: Demand, places: Iterable[PlaceAdmission]) -> dict[str, int]:
@@ -214,15 +234,18 @@ def priced_kinds(demand: Demand, places: Iterable[PlaceAdmission]) -> dict[str, 
     What a better order of a chain saves is booked on a class and not on a place: here it is taken from the
     products that stay as declared, which can only make the bound smaller.
     """
-    admitted = {call: p.admitted for p in places if p.lowered for call in p.calls}
+    lowered = {call: place for place in places if place.lowered for call in place.calls}
     kinds: dict[str, int] = {}
     left = dict(demand.matrix_flops)
     for row in demand.nodes:
-        kind = admitted.get(row.position)
-        moved = min(row.matrix_flops, left.get(row.precision, 0)) if kind else 0
-        if kind and moved:
-            left[row.precision] -= moved
-            kinds[kind] = kinds.get(kind, 0) + moved
+        place = lowered.get(row.position)
+        if place is None:
+            continue
+        moved = min(row.matrix_flops, left.get(row.precision, 0))
+        for kind, flops in place.split(moved).items():
+            if kind != place.declared:
+                left[row.precision] -= flops
+                kinds[kind] = kinds.get(kind, 0) + flops
     for narrow, flops in demand.mixed_flops.items():
         mixed = min(flops, left.get("fp32", 0))
         left["fp32"] = left.get("fp32", 0) - mixed

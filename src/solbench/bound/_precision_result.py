@@ -25,6 +25,8 @@ class Trial:
     """Of the worst output and seed; at most 1 where the gate passes."""
     seeds: int
     """Draws that were judged."""
+    share: float = 0.0
+    """How much of the work may be done so: 1 if it passed, else by the law of ``_precision_part``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +41,19 @@ class PlaceAdmission:
     """None for a place with too little work to matter: it is taken to pass."""
     calls: tuple[int, ...] = ()
     """Positions in the captured graph."""
+    part: str = ""
+    """A kind faster than ``admitted`` that some of the work may be done in; empty if that is not worth it."""
+    part_share: float = 0.0
+    """How much of the work."""
 
     @property
     def lowered(self) -> bool:
-        return self.admitted != self.declared
+        return self.admitted != self.declared or bool(self.part)
+
+    def split(self, flops: int) -> dict[str, int]:
+        """FLOPs by the kind that they are priced at."""
+        in_part = int(flops * self.part_share) if self.part else 0
+        return {self.admitted: flops - in_part} | ({self.part: in_part} if in_part else {})
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,6 +54,8 @@ class Draw:
     oracle: Tensors
     wide: Tensors
     """Inputs as a candidate's replay takes them: in float64 if the gate measures against that."""
+    plain: Tensors | None = None
+    """What a candidate gives that lowers nothing; made when first asked for."""
 
 
 @dataclass(slots=True)
@@ -99,11 +101,15 @@ class Trials:
         """Round and judge. A kind that passes on any draw counts: when judged it may be drawn."""
         changed = self._changes(kinds)
         errors: list[float] = []
+        shares: list[float] = []
         for seed in SEEDS:
-            errors.append(self._excess(seed, changed))
-            if errors[-1] > CLEARLY_OFF:
+            error, share = self._judged(seed, changed)
+            errors.append(error)
+            shares.append(share)
+            if error > CLEARLY_OFF:
                 break
-        return Trial(label, min(errors) <= 1.0, max(errors), len(errors))
+        passed = min(errors) <= 1.0
+        return Trial(label, passed, max(errors), len(errors), 1.0 if passed else max(shares))
 
     def _changes(self, kinds: Kinds) -> dict[int, dict[int, Change]]:
         """What each product reads: 16-bit operands in float32, as units that sum in float32 do, and rounded."""
@@ -117,11 +123,22 @@ class Trials:
                 result[site.position].update(changes)
         return result
 
-    def _excess(self, seed: int, changed: dict[int, dict[int, Change]]) -> float:
+    def _judged(self, seed: int, changed: dict[int, dict[int, Change]]) -> tuple[float, float]:
+        """Error over tolerance, and the share of the work that may be done so."""
         draw = self.draw(seed)
+        outputs = self._answered(draw, changed)
+        given = (outputs, draw.references, draw.oracle)
+        error = self.gate.excess(*given)
+        if error <= 1:
+            return error, 1.0
+        if draw.plain is None:
+            draw.plain = self._answered(draw, self._changes({}))
+        return error, self.gate.share(*given, draw.plain)
+
+    def _answered(self, draw: Draw, changed: dict[int, dict[int, Change]]) -> Tensors:
+        """What a kernel gives that computes as exactly as it may otherwise."""
         found = self._replayed(draw.wide, self.gate.against_float64, changed)
-        outputs = {n: found[n].to(draw.references[n].dtype) for n in draw.references}
-        return self.gate.excess(outputs, draw.references, draw.oracle)
+        return {n: found[n].to(draw.references[n].dtype) for n in draw.references}
 
     def draw(self, seed: int) -> Draw:
         """Inputs of a seed. Integers stay those of the first one, which the graph was captured with."""

@@ -184,8 +184,8 @@ def _routes(name: str, hardware: Hardware, clock_mhz: float, notes: list[str]) -
     return routes
 
 
-def faster_kinds(declared: str, hardware: Hardware) -> tuple[str, ...]:
-    """Kinds of product that the device does faster than a declared class, the fastest first.
+def faster_kinds(declared: str, hardware: Hardware) -> dict[str, float]:
+    """Kinds of product that the device does faster than a declared class and how many times, the fastest first.
 
     Only formats that the device has: a chip without fp8 is not priced at it.
     """
@@ -195,8 +195,10 @@ def faster_kinds(declared: str, hardware: Hardware) -> tuple[str, ...]:
         for name, kind in KINDS.items()
         if hardware.matrix_flops_per_sm_per_clk.get(kind.part) or name == "fp32"
     }
+    if not own:
+        return {}  # ``price`` has said that the device cannot do it at all
     order = sorted(rates, key=lambda name: -rates[name])
-    return tuple(name for name in order if rates[name] > own * (1 + 1e-9))
+    return {name: rates[name] / own for name in order if rates[name] > own * (1 + 1e-9)}
 
 
 def _whole_rate(name: str, hardware: Hardware) -> float:

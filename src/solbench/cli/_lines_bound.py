@@ -33,6 +33,8 @@ class TrialRecord(Line):
     """Of the worst output and seed; at most 1 where the gate passes; null without a limit."""
     seeds: int
     """Draws that were judged."""
+    share: float
+    """How much of the work may be done so: 1 if it passed."""
 
 
 class PlaceRecord(Line):
@@ -45,6 +47,10 @@ class PlaceRecord(Line):
     trials: tuple[TrialRecord, ...]
     calls: tuple[int, ...]
     """Positions in the captured graph."""
+    part: str
+    """A faster kind that some of the work may be done in; empty for none."""
+    part_share: float
+    """How much of the work."""
 
 
 class AdmissionRecord(Line):
