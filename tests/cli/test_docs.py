@@ -1,6 +1,7 @@
 """The CLI reference is what the commands say, and help is complete and fits 80 columns."""
 
 import importlib.util
+from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
@@ -31,12 +32,23 @@ def test_the_cli_page_is_up_to_date() -> None:
 
 
 @pytest.mark.parametrize(("name", "command"), all_commands(), ids=lambda each: str(each)[:20])
-def test_every_command_takes_json_and_every_parameter_says_what_it_is(
+def test_every_command_has_an_example_its_exit_codes_json_and_help_for_every_parameter(
     name: str, command: Any
 ) -> None:
-    assert command.help, name
+    assert "Example: " + name in command.help
+    assert "Exit code 0" in command.help
     assert any("--json" in parameter.opts for parameter in command.params)
     assert all(parameter.help for parameter in command.params)
+
+
+def test_an_option_means_the_same_kind_of_thing_everywhere() -> None:
+    kinds: dict[str, set[str]] = defaultdict(set)
+    for _, command in all_commands():
+        for parameter in command.params:
+            kind = "flag" if getattr(parameter, "is_flag", False) else parameter.metavar
+            kinds[parameter.opts[0]].add(str(kind))
+    differing = {name: kind for name, kind in kinds.items() if len(kind) > 1}
+    assert differing == {"--out": {"FILE", "DIR"}}  # many records, or several files
 
 
 def test_help_fits_80_columns(run: Any) -> None:

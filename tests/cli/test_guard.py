@@ -35,8 +35,10 @@ def test_tricks_are_told_with_place_and_line(run: Any, problem_folder: Path) -> 
 
 
 def test_rules_are_listed(run: Any) -> None:
-    assert "dynamic_code" in run("guard", "--rules").stdout
-    rules = [json.loads(line) for line in run("guard", "--rules", "--json").stdout.splitlines()]
+    assert "dynamic_code" in run("guard", "--list-rules").stdout
+    rules = [
+        json.loads(line) for line in run("guard", "--list-rules", "--json").stdout.splitlines()
+    ]
     assert {"rule", "severity", "about"} == set(rules[0])
 
 

@@ -92,7 +92,7 @@ CASES: dict[tuple[str, str], list[object]] = {
     ("guard", "GuardLine"): [
         "double/solution.json", "--reviewer-base-url", "http://x", "--reviewer-model", "m",
     ],
-    ("guard", "RuleLine"): ["--rules"],
+    ("guard", "RuleLine"): ["--list-rules"],
     ("hardware list", "CpuLine"): [],
     ("hardware list", "Hardware"): [],
     ("hardware show", "Hardware"): ["h200"],

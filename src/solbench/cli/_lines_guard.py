@@ -10,7 +10,7 @@ from solbench.judge.guard import Finding, Opinion, SecondOpinion, Severity, is_s
 
 
 class RuleLine(Line):
-    """With ``--rules``: one rule."""
+    """With ``--list-rules``: one rule."""
 
     rule: str
     severity: Severity

@@ -78,7 +78,7 @@ def challenge_command(
 ) -> None:
     """Check a time that beat a bound, and shrink what contradicts the bound.
 
-    Exit code 1 if the bound is refuted or the claim stands unexplained, 0 otherwise.
+    Exit code 0 if the bound stands, 1 if it is refuted or the claim stands unexplained.
 
     Example: solbench challenge examples/rmsnorm --latency-ms 0.001 --hardware h200
     """

@@ -46,7 +46,7 @@ def guard_command(
         typer.Option("--reviewer-model", metavar="NAME", help="Which model to ask."),
     ] = None,
     list_rules: Annotated[
-        bool, typer.Option("--rules", help="List the rules in place of running them.")
+        bool, typer.Option("--list-rules", help="List the rules in place of running them.")
     ] = False,
     json_lines: Json = False,
 ) -> None:
@@ -71,7 +71,7 @@ def guard_command(
         return
     if solution_path is None:
         raise InputError(
-            "no solution is named", key="SOLUTION", remedy="Name one, or give --rules."
+            "no solution is named", key="SOLUTION", remedy="Name one, or give --list-rules."
         )
     reviewer = _reviewer(base_url, model)
     solution = load_solution(solution_path)

@@ -39,6 +39,8 @@ def export_command(
 ) -> None:
     """Write the lifted graph of one workload as YAML; with --json as one line of JSON, which reads back too.
 
+    Exit code 0, or 1 if the program cannot be captured.
+
     Example: solbench ir export examples/rmsnorm --out rmsnorm.yaml
     """
     from solbench.bound.ir import document, export_ir
@@ -98,6 +100,8 @@ def picture_command(
     json_lines: Json = False,
 ) -> None:
     """Draw the lifted graph as SVG. In a large one the operations of a line share a box.
+
+    Exit code 0, or 1 if the program cannot be captured.
 
     Example: solbench ir picture examples/swiglu --svg swiglu.svg
     """

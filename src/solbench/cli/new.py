@@ -40,7 +40,8 @@ def new_command(
 ) -> None:
     """Write a starting solution: it has the right signature, builds, runs, and gives zeros.
 
-    What it writes evaluates to INCORRECT_NUMERICAL until it is filled in. PROBLEM may also be suite:NAME.
+    What it writes evaluates to INCORRECT_NUMERICAL until it is filled in. Exit code 0, or 2 for a language
+    that is not known or a folder that holds something already.
 
     Example: solbench new examples/rmsnorm --language triton --out my_rmsnorm
     """

@@ -33,6 +33,8 @@ def list_command(
 ) -> None:
     """List the operations that have a rule: its file, and the overloads that it covers.
 
+    Exit code 0, or 2 for a family that is not known.
+
     Example: solbench ops list --family matmul
     """
     from solbench.bound import list_rules

@@ -12,6 +12,7 @@ import typer
 from solbench.cli import _console
 from solbench.cli._app import app
 from solbench.cli._options import (
+    Blobs,
     DeviceName,
     Hardware,
     Json,
@@ -60,20 +61,22 @@ def profile_command(
     page: Annotated[
         Path | None, typer.Option("--html", metavar="FILE", help="Also write this HTML page.")
     ] = None,
+    blobs: Blobs = None,
     out: OutFile = None,
     json_lines: Json = False,
 ) -> None:
     """Say what to do next: where it is wrong, how far it is, what binds, and where the time goes.
 
-    Kernels by name, or a CPU's operations, come from the worker's own profiler (PyTorch's): advice. Exit
-    code as for eval.
+    Kernels by name, or a CPU's operations, come from the worker's own profiler (PyTorch's): advice.
+
+    Exit code 0 if every workload passed, 1 if one did not.
 
     Example: solbench profile examples/rmsnorm --solution examples/rmsnorm/solution_fast.json
     """
     from solbench.cli._problems import open_problem
     from solbench.report import feedback, feedback_report, html_page
 
-    problem = open_problem(problem_path, None, workloads_file)
+    problem = open_problem(problem_path, blobs, workloads_file)
     wanted = [each.uuid for each in select_workloads(problem, workload)]
     if traces_file is not None:
         traces = _kept(traces_file, wanted)

@@ -26,6 +26,8 @@ def report_command(
 ) -> None:
     """Summarise traces: one row a solution; the last trace of a workload counts.
 
+    Exit code 0, also where workloads failed; 2 for files without a trace.
+
     Example: solbench report results.jsonl -o results.html
     """
     from solbench.report import by_solution, html_page, overview_table, summarise

@@ -67,6 +67,8 @@ def serve_command(
 
     SIGTERM or Ctrl-C: nothing new is taken, what waits is cancelled, what runs is finished.
 
+    Exit code 0 then; 3 if the address cannot be listened on.
+
     Example: solbench serve --root examples --device cuda:0
     """
     from solbench.service import Settings, serve

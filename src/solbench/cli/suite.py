@@ -44,6 +44,8 @@ def list_command(
 ) -> None:
     """List the bundled problems, and count them against what the suite is to become.
 
+    Exit code 0.
+
     Example: solbench suite list --by model
     """
     from solbench.cli._lines_suite import ProblemLine
@@ -65,6 +67,8 @@ def show_command(
     json_lines: Json = False,
 ) -> None:
     """Show one problem: its models, shapes, workloads, and reference.
+
+    Exit code 0, or 2 for a name that the suite does not have.
 
     Example: solbench suite show fused_add_rmsnorm_h4096
     """
@@ -88,6 +92,8 @@ def export_command(
     json_lines: Json = False,
 ) -> None:
     """Write problems as folders in the public form, with smoke workloads beside the full ones.
+
+    Exit code 0, or 2 for a name that the suite does not have.
 
     Example: solbench suite export out/suite gemm_n4096_k4096
     """
