@@ -16,6 +16,8 @@ import torch
 from solbench.bound import Bound, derive_bound
 from solbench.bound._precision_cache import known
 from solbench.bound._precision_formats import round_to
+from solbench.bound._precision_gates import gate_of
+from solbench.bound._precision_trials import Halved
 from solbench.bound._price import faster_kinds
 from solbench.hardware import load_hardware
 from solbench.spec import Definition, OwnRecord, Problem, Tolerance, Workload, make_problem
@@ -185,11 +187,30 @@ def test_nothing_is_tried_where_memory_binds() -> None:
 
 WRITTEN_OUT = "def run(x, y):\n    return (x[:, None, :] * y.T[None]).sum(-1)\n"
 FIXED = "def run(x, y):\n    assert x.shape[0] == 4096\n    return x @ y\n"
+ATTENTION = """
+import torch.nn.functional as F
+def run(x, y):
+    query, key = x[None, None], y.T[None, None]
+    return F.scaled_dot_product_attention(query, key, key)[0, 0] @ y
+"""
 TWO = "def run(x, y):\n    first = x @ y\n    return first + x.flip(0) @ y.flip(1)\n"
 
 
 def test_a_product_written_as_multiply_and_sum_is_rounded_where_it_is_multiplied() -> None:
     assert kinds(bound_of(problem(0.4, reference=WRITTEN_OUT))) == ["fp16"]
+
+
+def test_attention_that_is_kept_whole_is_tried_with_its_weights_rounded(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    given = problem(0.4, reference=ATTENTION)
+    workload = given.workloads[0]
+    trials = Halved(given, workload, ()).prepare(gate_of(given, workload))
+    (call,) = (p for p, node in enumerate(trials.graph.nodes) if "attention" in node.op)
+    whole = trials.run({call: "int8"}, "int8").error_over_tolerance
+    monkeypatch.setattr("solbench.bound._precision_trials.ATTENTION_OPS", ())
+    operands_only = trials.run({call: "int8"}, "int8").error_over_tolerance
+    assert whole > operands_only > 0
 
 
 def test_a_reference_that_takes_no_other_size_is_undecided() -> None:

@@ -39,8 +39,8 @@ _ARGUMENTS: dict[str, dict[str, Dims]] = {
     "scaled_dot_product_attention": {"query": (-1,), "key": (-1,), "value": (-2,)},
     "_scaled_dot_product_attention_math": {"query": (-1,), "key": (-1,), "value": (-2,)},
 }  # fmt: skip
-"""Op → argument → summed dimensions. Of a convolution the channels and the first spatial dimension; inside
-attention the softmax weights stay exact, which is kinder than any kernel."""
+"""Op → argument → summed dimensions. Of a convolution the channels and the first spatial dimension; in the
+backward of attention what is computed inside stays exact, which is kinder than any kernel."""
 _SUMS = ("sum", "mean")
 _PASSED = ("_to_copy", "clone", "neg", "mul", "div")
 _REGROUPED = (

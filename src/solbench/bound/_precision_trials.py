@@ -10,6 +10,8 @@ from typing import Protocol
 
 import torch
 
+from solbench.bound._precision_attention import OPS as ATTENTION_OPS
+from solbench.bound._precision_attention import rounded_attention
 from solbench.bound._precision_formats import round_to
 from solbench.bound._precision_gates import Gate
 from solbench.bound._precision_instance import (
@@ -21,7 +23,7 @@ from solbench.bound._precision_instance import (
 from solbench.bound._precision_result import Trial
 from solbench.bound._precision_search import searched, start_of
 from solbench.bound._precision_sites import Dims, Site, flops, makers_of, site_of
-from solbench.bound._replay import Change, replay
+from solbench.bound._replay import Change, Instead, replay
 from solbench.bound.capture import capture, run_program
 from solbench.bound.graph import Graph
 from solbench.spec import Problem, Workload
@@ -99,11 +101,11 @@ class Trials:
 
     def run(self, kinds: Kinds, label: str) -> Trial:
         """Round and judge. A kind that passes on any draw counts: when judged it may be drawn."""
-        changed = self._changes(kinds)
+        changed, instead = self._changes(kinds), self._instead(kinds)
         errors: list[float] = []
         shares: list[float] = []
         for seed in SEEDS:
-            error, share = self._judged(seed, changed)
+            error, share = self._judged(seed, changed, instead)
             errors.append(error)
             shares.append(share)
             if error > CLEARLY_OFF:
@@ -123,21 +125,35 @@ class Trials:
                 result[site.position].update(changes)
         return result
 
-    def _judged(self, seed: int, changed: dict[int, dict[int, Change]]) -> tuple[float, float]:
+    def _instead(self, kinds: Kinds) -> dict[int, Instead]:
+        """Attention that is kept whole: its softmax weights are an operand too."""
+        result = {}
+        for position, kind in kinds.items():
+            node = self.graph.nodes[position]
+            name = node.op.split(".")[1]
+            if name in ATTENTION_OPS and not node.args.get("dropout_p"):
+                result[position] = rounded_attention(kind, name)
+        return result
+
+    def _judged(
+        self, seed: int, changed: dict[int, dict[int, Change]], instead: Mapping[int, Instead]
+    ) -> tuple[float, float]:
         """Error over tolerance, and the share of the work that may be done so."""
         draw = self.draw(seed)
-        outputs = self._answered(draw, changed)
+        outputs = self._answered(draw, changed, instead)
         given = (outputs, draw.references, draw.oracle)
         error = self.gate.excess(*given)
         if error <= 1:
             return error, 1.0
         if draw.plain is None:
-            draw.plain = self._answered(draw, self._changes({}))
+            draw.plain = self._answered(draw, self._changes({}), {})
         return error, self.gate.share(*given, draw.plain)
 
-    def _answered(self, draw: Draw, changed: dict[int, dict[int, Change]]) -> Tensors:
+    def _answered(
+        self, draw: Draw, changed: dict[int, dict[int, Change]], instead: Mapping[int, Instead]
+    ) -> Tensors:
         """What a kernel gives that computes as exactly as it may otherwise."""
-        found = self._replayed(draw.wide, self.gate.against_float64, changed)
+        found = self._replayed(draw.wide, self.gate.against_float64, changed, instead)
         return {n: found[n].to(draw.references[n].dtype) for n in draw.references}
 
     def draw(self, seed: int) -> Draw:
@@ -154,9 +170,13 @@ class Trials:
         return self._draws[seed]
 
     def _replayed(
-        self, inputs: Tensors, float64: bool, changed: Mapping[int, Mapping[int, Change]]
+        self,
+        inputs: Tensors,
+        float64: bool,
+        changed: Mapping[int, Mapping[int, Change]],
+        instead: Mapping[int, Instead] | None = None,
     ) -> Tensors:
-        found = replay(self.graph, inputs, float64=float64, changed=changed)
+        found = replay(self.graph, inputs, float64=float64, changed=changed, instead=instead)
         return {name: tensor for name, tensor in found if name in self.names}
 
 

@@ -139,6 +139,8 @@ def tensors_in(value: Any, *, keep_none: bool = False) -> list[Any]:
 
 
 Change = Callable[[torch.Tensor], torch.Tensor]
+Instead = Callable[[Mapping[str, Any]], tuple[torch.Tensor | None, ...]]
+"""Arguments of a call by name → its results."""
 
 
 def replay(
@@ -147,13 +149,15 @@ def replay(
     *,
     float64: bool = False,
     changed: Mapping[int, Mapping[int, Change]] | None = None,
+    instead: Mapping[int, Instead] | None = None,
 ) -> list[tuple[str, torch.Tensor]]:
     """Run the whole graph on real inputs; returns (output name, tensor) as in ``graph.outputs``.
 
     ``float64`` runs in double precision: floating inputs and constants are widened, and nodes that name
     float16, bfloat16 or float32 use float64 instead. Intermediates are freed after their last use.
     ``changed``: position of a node → value id → what that node reads in place of the
-    value; its results are then cast to the recorded dtypes.
+    value; its results are then cast to the recorded dtypes. ``instead``: position of a node → what is called
+    in its place; such a node is among the changed ones too.
 
     Raises
     ------
@@ -171,7 +175,10 @@ def replay(
             operands = held.__getitem__
             if changed and position in changed:
                 operands = _through(changed[position], operands)
-            results = call_node(node, operands, graph.values)
+            if instead and position in instead:
+                results = instead[position](_materialised(node, operands, graph.values))
+            else:
+                results = call_node(node, operands, graph.values)
             for value, tensor in zip(node.outputs, results, strict=True):
                 if value != ABSENT and tensor is not None:
                     narrow = changed and position in changed and not float64
