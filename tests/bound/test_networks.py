@@ -42,7 +42,7 @@ def latent_fused(q: Any, c: Any, wk: Any, wv: Any) -> Any:
 
 
 def latent_split(q: Any, c: Any, w: Any) -> Any:
-    k, v = F.linear(c, w).view(1, S, H, 2 * D).split([D, D], -1)
+    k, v = F.linear(c, w).view(1, S, H, 2 * D).chunk(2, -1)
     return torch.softmax(q @ k.permute(0, 2, 3, 1), -1) @ v.transpose(1, 2)
 
 
@@ -110,7 +110,9 @@ CASES: list[tuple[str, Callable[..., Any], tuple[torch.Tensor, ...], int]] = [
 
 
 @pytest.mark.parametrize(
-    ("program", "inputs", "macs"), [c[1:] for c in CASES], ids=[c[0].replace(" ", "_") for c in CASES]
+    ("program", "inputs", "macs"),
+    [c[1:] for c in CASES],
+    ids=[c[0].replace(" ", "_") for c in CASES],
 )
 def test_the_cheapest_order_counts(
     demand_of: Callable[..., Demand],

@@ -99,6 +99,9 @@ def _covers(axis: Along, ranks: Shape, size: int) -> bool:
 
 
 def _pull_box(box: Box, axes: Axes, shape: Shape, ranks: Shape) -> Box | None:
+    windows = [{a.rank, a.tap} for a in axes if isinstance(a, Taps)]
+    if windows and any(len(j.dims) > 2 for j in box.joints):
+        box = Box(box.sets, tuple(part for j in box.joints for part in _factored(j, windows)))
     sets: list[IndexSet] = [range(n) for n in shape]
     users: dict[int, list[int]] = {}
     for dim, axis in enumerate(axes):
@@ -123,6 +126,23 @@ def _pull_box(box: Box, axes: Axes, shape: Shape, ranks: Shape) -> Box | None:
             line = Joint((rank,), np.ones(ranks[rank], dtype=np.bool_))
             joints += _pull_joint(line, box, axes, users, shape)
     return _region.make_box(sets, joints, shape)
+
+
+def _factored(joint: Joint, windows: Sequence[set[int]]) -> list[Joint]:
+    """A mask as the product of masks over each window and over each other rank, if it is one."""
+    if len(joint.dims) < 3 or not joint.holdable:
+        return [joint]
+    groups: dict[tuple[int, ...], None] = {}
+    for rank in joint.dims:
+        own = next((w for w in windows if rank in w), {rank})
+        groups[tuple(r for r in joint.dims if r in own)] = None
+    mask = joint.dense()
+    parts = []
+    for group in groups:
+        lost = tuple(i for i, r in enumerate(joint.dims) if r not in group)
+        parts.append(Joint(group, np.asarray(mask.any(axis=lost))))
+    whole = prod([int(np.count_nonzero(p.dense())) for p in parts])
+    return parts if whole == int(np.count_nonzero(mask)) else [joint]
 
 
 def _ranks_of(axis: Axis) -> tuple[int, ...]:

@@ -92,7 +92,8 @@ def _matrix_flops(found: Demanded, savings: dict[int, int]) -> _Totals:
         if cost.work.precision == "int":
             result.wide_integers = True
             continue
-        flops = 2 * (cost.work.macs - savings.get(id(cost.step), 0))
+        saved = 2 * savings.get(id(cost.step), 0) * cost.work.real_products
+        flops = cost.work.flops - saved
         name, narrow = cost.work.precision, cost.work.narrow
         result.flops[name] = result.flops.get(name, 0) + flops
         if narrow:
@@ -175,7 +176,7 @@ def _removed(
         node = cost.step.node
         what = f"{node.op} ({node.location})" if node.location else node.op
         saved = savings.get(id(cost.step), 0)
-        kept = 2 * (cost.work.macs if cost.work else 0)
+        kept = cost.work.flops if cost.work else 0
         if cost.naive_flops > kept:
             rows.append(Removed(what, _reason(cost, kept), cost.naive_flops - kept))
         if saved:

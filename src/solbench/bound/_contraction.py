@@ -29,6 +29,12 @@ class Work:
     precision: str
     narrow: str = ""
     """For an fp32 product: ``bf16`` or ``tf32`` if that holds one of the operands exactly."""
+    real_products: int = 1
+    """Real multiply-adds in each: of complex numbers there are more."""
+
+    @property
+    def flops(self) -> int:
+        return 2 * self.macs * self.real_products
 
 
 def live(node: Map, region: Region, facts: Known) -> Region:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from solbench.bound import (
     _access,
+    _complex,
     _contraction,
     _facts,
     _pins,
@@ -163,6 +164,7 @@ def _visit_map(item: Map, step: Step, lifted: LiftedGraph, result: Demanded) -> 
         if any(_selects(o.value, lifted) for o in item.operands[:2]):
             work = Work(0, work.precision)
         work = _symmetry.halved(work, item, space, lifted)
+        work = _complex.in_real_products(work, item, lifted, result.need)
     vector = space.count() * item.ops if item.ops else 0
     result.costs.append(StepCost(step, work, vector, naive, space if item.contracts else None))
     space = _gated(item, space, lifted)
@@ -295,8 +297,9 @@ def _pool_back(
         return None
     shape = lifted.values[operand.value].shape
     back: list[_reps.Rep] = []
+    ranks = [a.rank for a in operand.axes if isinstance(a, Along | Table)]
     for axis, size in zip(operand.axes, shape, strict=True):
-        if isinstance(axis, Along | Table):
+        if isinstance(axis, Along | Table) and ranks.count(axis.rank) == 1:  # else a diagonal
             rep = sums[axis.rank]
             usable = rep is _reps.CONST or (isinstance(axis, Along) and axis.identity)
             back.append(rep if usable and size == item.ranks[axis.rank] else None)

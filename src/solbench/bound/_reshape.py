@@ -63,11 +63,11 @@ def through_box(box: Box, source: Shape, target: Shape) -> list[Box | None]:
             sets[theirs[0]] = box.sets[mine[0]]
         else:
             pending.append((mine, theirs))
-    for joint in map(_region.without_ones, box.joints):
-        involved = [g for g in pending if set(g[0]) & set(joint.dims)]
+    for cluster in _clusters([_region.without_ones(j) for j in box.joints], pending):
+        involved = [g for g in pending if any(set(g[0]) & set(j.dims) for j in cluster)]
         if involved:
             pending = [g for g in pending if g not in involved]
-        joints.append(_through_joint(joint, box, involved, simple, source, target))
+        joints.append(_through_joint(cluster, box, involved, simple, source, target))
     for mine, theirs in pending:
         flat = _flatten([box.sets[d] for d in mine], [source[d] for d in mine])
         parts = _unflatten(flat, tuple(target[d] for d in theirs))
@@ -84,26 +84,43 @@ def through_box(box: Box, source: Shape, target: Shape) -> list[Box | None]:
     return result
 
 
+def _clusters(joints: Sequence[Joint], groups_left: Sequence[Group]) -> list[list[Joint]]:
+    """Joints by the groups that they meet: those of one group become one mask."""
+    clusters: list[tuple[set[int], list[Joint]]] = []
+    for joint in joints:
+        met = {i for i, g in enumerate(groups_left) if set(g[0]) & set(joint.dims)}
+        mine = [joint]
+        for other in [c for c in clusters if c[0] & met]:
+            clusters.remove(other)
+            met |= other[0]
+            mine = other[1] + mine
+        clusters.append((met, mine))
+    return [cluster for _, cluster in clusters]
+
+
 def _through_joint(
-    joint: Joint,
+    cluster: Sequence[Joint],
     box: Box,
     involved: Sequence[Group],
     simple: dict[int, int],
     source: Shape,
     target: Shape,
 ) -> Joint:
-    """A joint, with the groups that it touches spelled out as one dense mask."""
-    alone = [d for d in joint.dims if d in simple]
+    """Joints, with the groups that they touch spelled out as one dense mask."""
+    joint = cluster[0]
+    alone = [d for d in dict.fromkeys(d for j in cluster for d in j.dims) if d in simple]
     mine = [*alone, *(d for g in involved for d in g[0])]
     theirs = [*(simple[d] for d in alone), *(d for g in involved for d in g[1])]
     if not involved:
         return Joint(tuple(simple[d] for d in joint.dims), joint.mask)
     dims = tuple(sorted(mine))
     if prod(source[d] for d in dims) > DENSE_LIMIT:
-        banded = _through_bands(joint, box, involved, simple, source, target)
+        banded = None
+        if len(cluster) == 1:
+            banded = _through_bands(joint, box, involved, simple, source, target)
         # Nothing, the safe side, if it cannot be followed.
         return banded or Joint(tuple(theirs[:1]), np.zeros(target[theirs[0]], dtype=np.bool_))
-    only = Box(box.sets, (joint,))
+    only = Box(box.sets, tuple(cluster))
     member = np.broadcast_to(_region.membership(only, dims, source), [source[d] for d in dims])
     member = np.transpose(member, [dims.index(d) for d in mine])
     return Joint(tuple(theirs), member.reshape([target[d] for d in theirs]))

@@ -41,7 +41,7 @@ def _row(cost: StepCost, lifted: LiftedGraph, demanded: Demanded, ends: _Ends) -
         op=node.op,
         einsum=einsum(item),
         location=node.location,
-        matrix_flops=2 * work.macs if work else 0,
+        matrix_flops=work.flops if work else 0,
         vector_ops=cost.vector_ops,
         precision=work.precision if work and work.macs else "",
         special_ops=special_ops(node.op, item, points, lifted.values),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import prod
 
 from solbench.bound import _access, _facts
@@ -23,7 +24,7 @@ def halved(work: Work, item: Map, space: Region, lifted: LiftedGraph) -> Work:
     size = _mirrored_size(item, lifted)
     if size is None:
         return work
-    return Work(work.macs * (size + 1) // (2 * size), work.precision, work.narrow)
+    return replace(work, macs=work.macs * (size + 1) // (2 * size))
 
 
 def _mirrored_size(item: Map, lifted: LiftedGraph) -> int | None:

@@ -314,6 +314,9 @@ class Call:
         ranks: list[int] = []
         out_axes: list[Axes] = []
         for shape in shapes:
+            if 0 in shape:  # an output that was not asked for must not make the space empty
+                out_axes.append(tuple(Fixed() for _ in shape))
+                continue
             out_axes.append(tuple(Along(len(ranks) + i) for i in range(len(shape))))
             ranks.extend(shape)
         operands = tuple(

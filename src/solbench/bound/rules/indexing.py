@@ -24,6 +24,30 @@ def known_indices(call: Call, argument: str | Ref, size: int) -> Indices | None:
     return np.asarray(content.cpu().numpy(), dtype=np.int64) % max(size, 1)
 
 
+def note_distinct(call: Call, out: int, dim: int) -> None:
+    """Remember that the indices of a line (the last dimension) are all different: of a sort, the k greatest."""
+    shape = call.values[out].shape
+    if shape and dim == len(shape) - 1:
+        call.shared["distinct", out] = shape[-1]
+
+
+def distinct_in_line(call: Call, argument: str | Ref) -> int:
+    """How many indices of a line are known to be different; 1 if nothing is known."""
+    value = call.id(argument)
+    while isinstance(maker := call.maker.get(value), Reshape):
+        value = maker.value
+    found = call.shared.get(("distinct", value), 1)
+    return found if isinstance(found, int) else 1
+
+
+def _least(call: Call, argument: str | Ref, dim: int, size: int) -> Axis:
+    """What indices that are not known read at least: one element, or as many as are different."""
+    count = distinct_in_line(call, argument)
+    if 1 < count <= size:
+        return Table(dim, np.arange(call.value(argument).numel) % count)
+    return Fixed()
+
+
 @rule("aten.index_select")
 def index_select(call: Call) -> Iterable[Lifted]:
     if not call.shape():
@@ -75,20 +99,23 @@ def _rows(call: Call, argument: str, index: str, dim: int, ranks: Sequence[int])
     """One index tensor of one dimension picks slices along ``dim``."""
     shape = call.shape(argument)
     table = known_indices(call, index, shape[dim] if shape else 1)
-    picked: Axis = Fixed() if table is None else Table(dim, table.reshape(-1))
+    least = _least(call, index, dim, shape[dim]) if shape else Fixed()
+    picked: Axis = least if table is None else Table(dim, table.reshape(-1))
     axes = tuple(picked if d == dim else Along(d) for d in range(len(shape)))
     index_axes = (Along(dim),) if call.shape(index) else ()
     operands = (call.operand(argument, axes), call.operand(index, index_axes))
-    return _gather_map(call.outputs[0], tuple(ranks), operands)
+    return _gather_map(call.outputs[0], tuple(ranks), operands, known=table is not None)
 
 
-def _gather_map(out: int, ranks: tuple[int, ...], operands: tuple[Operand, ...]) -> Map:
+def _gather_map(
+    out: int, ranks: tuple[int, ...], operands: tuple[Operand, ...], *, known: bool = True
+) -> Map:
     """A gather: values move unchanged, so the index's own class must not widen theirs.
 
     Where the index is not known, the one element that is read stands for any: its being zero says nothing.
     """
     identity = _access.identity(len(ranks))
-    known = not any(isinstance(a, Fixed | Whole) for a in operands[0].axes)
+    known = known and not any(isinstance(a, Fixed | Whole) for a in operands[0].axes)
     pin = _pins.keep if known else None
     return Map((out,), (identity,), ranks, operands, flavour="picked", pin=pin, ops=0)
 
@@ -105,10 +132,11 @@ def _gather_dim(
     flat = call.temporary(flat_shape, value.dtype)
     yield Reshape(flat_index, where.id)
     table = known_indices(call, index, value.shape[dim])
-    picked: Axis = Fixed() if table is None else Table(dim, table.reshape(-1))
+    least = _least(call, index, dim, value.shape[dim])
+    picked: Axis = least if table is None else Table(dim, table.reshape(-1))
     axes = tuple(picked if d == dim else Along(d) for d in range(len(value.shape)))
     operands = (call.operand(value.id, axes), call.operand(flat_index, (Along(dim),)))
-    yield _gather_map(flat, flat_shape, operands)
+    yield _gather_map(flat, flat_shape, operands, known=table is not None)
     yield Reshape(target, flat)
 
 
@@ -206,8 +234,11 @@ def gather(call: Call) -> Iterable[Lifted]:
     table = known_indices(call, where, shape[dim])
     if table is None or call.value("self").numel > DENSE_LIMIT:
         some = _some_of_line(call, dim)
+        if dim == len(shape) - 1 and 1 < distinct_in_line(call, where) == ranks[dim] <= shape[dim]:
+            some = Along(dim)
         axes: Axes = tuple(some if d == dim else Along(d) for d in range(len(shape)))
-        yield _gather_map(call.outputs[0], ranks, (call.operand("self", axes), read))
+        operands = (call.operand("self", axes), read)
+        yield _gather_map(call.outputs[0], ranks, operands, known=False)
         return
     line = _line_table(table, dim)
     if line is not None:

@@ -209,17 +209,6 @@ def _ratio(call: Call, dim: int, outputs: int, inputs: int) -> float:
     return 1.0 / float(factor) if factor else inputs / outputs
 
 
-@rule("aten.im2col")
-def columns(call: Call) -> Iterable[Lifted]:
-    """Windows as columns: every covered element is read."""
-    yield call.everything()
-
-
-@rule("aten.col2im")
-def overlap_add(call: Call) -> Iterable[Lifted]:
-    yield call.everything()
-
-
 @rule("aten.grid_sampler_2d", "aten.grid_sampler_3d")
 def sample(call: Call) -> Iterable[Lifted]:
     """Positions depend on the grid: the grid is read, and at least one position of the input."""

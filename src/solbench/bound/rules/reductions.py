@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from solbench.bound import _access, _pins
-from solbench.bound._access import Along, Axis, Whole
+from solbench.bound._access import Along, Axis, Fixed, Whole
 from solbench.bound._lifted import Lifted, Map, Operand
 from solbench.bound.rules._base import Call, rule
 from solbench.bound.rules.elementwise import triangle_box
+from solbench.bound.rules.indexing import note_distinct
+
+SCANNED_ELEMENTS = 1 << 12
+"""Sorted lines up to this length are read whole: a search saves nothing."""
 
 
 @rule("aten.sum", "aten.mean", "aten.nansum", "aten.sum_to_size")
@@ -134,6 +138,8 @@ def sort(call: Call) -> Iterable[Lifted]:
     dims = (call.dim(),) if call.shape() else ()
     for index, out in enumerate(call.outputs):
         yield call.lines(dims, out=out, flavour="moved" if index == 0 else "computed", ops=4)
+    if dims and "msort" not in call.node.op:
+        note_distinct(call, call.outputs[-1], dims[0])
 
 
 @rule("aten.topk")
@@ -148,17 +154,37 @@ def top(call: Call) -> Iterable[Lifted]:
             (out,), (_access.identity(count),), ranks, (call.operand("self", axes),),
             flavour="moved" if index == 0 else "computed", coupled=frozenset({dim} & set(range(count))),
         )  # fmt: skip
+    note_distinct(call, call.outputs[1], dim)
 
 
 @rule(
     "aten.bincount", "aten.histc", "aten.unique_consecutive", "aten._unique2", "aten.unique_dim",
     "aten.nonzero", "aten.masked_select", "aten.equal", "aten._local_scalar_dense", "aten.item",
-    "aten.isin", "aten.searchsorted", "aten.bucketize", "aten.nonzero_static",
+    "aten.isin", "aten.nonzero_static",
     "aten.repeat_interleave.Tensor", "aten._assert_async", "aten.allclose", "aten.dist",
 )  # fmt: skip
 def by_value(call: Call) -> Iterable[Lifted]:
     """What is where depends on values: everything is read."""
     yield call.everything()
+
+
+@rule("aten.searchsorted", "aten.bucketize")
+def searched(call: Call) -> Iterable[Lifted]:
+    """A place in a long sorted line is found by comparing with a few of its elements; one is the least."""
+    line = call.first("sorted_sequence", "boundaries")
+    ranks, count = call.shape(0), len(call.shape(line))
+    batch = tuple(Along(d) for d in range(count - 1))
+    short = call.shape(line)[-1] <= SCANNED_ELEMENTS
+    operands = [call.operand(line, (*batch, Whole() if short else Fixed()))]
+    if call.has("self"):
+        operands.insert(0, call.operand("self", _access.identity(len(ranks))))
+    yield Map(
+        call.outputs[:1],
+        (_access.identity(len(ranks)),),
+        ranks,
+        tuple(operands),
+        flavour="computed",
+    )
 
 
 @rule("aten._fft_r2c", "aten._fft_c2c", "aten._fft_c2r")

@@ -74,7 +74,7 @@ def scatter(call: Call) -> Iterable[Lifted]:
     if table is not None and call.has("src") and not accumulate and shape and small:
         yield from _scatter_known(call, dim, table)
         return
-    accumulate = accumulate and bool(call.args.get("include_self", True))
+    keeps_old = accumulate and bool(call.args.get("include_self", True))
     written = _scatter_box(shape, dim, table, where)
     limited = tuple(_access.Whole() for _ in where)
     sources = [call.operand("index", limited, within=written)]
@@ -84,7 +84,9 @@ def scatter(call: Call) -> Iterable[Lifted]:
         else:
             part = tuple(Fixed() if d == dim else Along(d) for d in range(len(shape)))
         sources.insert(0, call.operand("src", part, within=written))
-    yield updated(call, written, sources, accumulate=accumulate, data_first=call.has("src"))
+    yield updated(
+        call, written, sources, accumulate=keeps_old, data_first=call.has("src") and not accumulate
+    )
 
 
 def _scatter_known(call: Call, dim: int, table: Indices) -> Iterable[Lifted]:
@@ -132,13 +134,31 @@ def _scatter_box(shape: Shape, dim: int, table: Indices | None, where: Shape) ->
 
 @rule("aten.masked_scatter")
 def masked_scatter(call: Call) -> Iterable[Lifted]:
-    """Values taken in order where a mask is true."""
-    identity = _access.identity(len(call.shape(0)))
-    mask = call.operand("mask", _access.broadcast(call.shape("mask"), call.shape(0)))
-    source = call.operand("source", tuple(Fixed() for _ in call.shape("source")))
-    own = call.operand("self", _access.broadcast(call.shape(), call.shape(0)))
-    operands = (own, mask, source)
-    yield Map(call.outputs[:1], (identity,), call.shape(0), operands)
+    """Values taken in order where a mask is true; old ones elsewhere."""
+    ranks = call.shape(0)
+    identity = _access.identity(len(ranks))
+    mask = call.operand("mask", _access.broadcast(call.shape("mask"), ranks))
+    own = _access.broadcast(call.shape(), ranks)
+    content = call.mask("mask")
+    if content is None or call.value("source").numel > DENSE_LIMIT:
+        source = call.operand("source", tuple(Fixed() for _ in call.shape("source")))
+        yield Map(call.outputs[:1], (identity,), ranks, (call.operand("self", own), mask, source))
+        return
+    taken = content.bool().expand(ranks).cpu().numpy()
+    written = _pins.box_of_mask(taken)
+    line = call.temporary((call.value("source").numel,), call.value("source").dtype)
+    spread = call.temporary((taken.size,), call.value("source").dtype)
+    placed = call.temporary(ranks, call.value("source").dtype)
+    yield Reshape(line, call.id("source"))
+    order = np.maximum(np.cumsum(taken.reshape(-1), dtype=np.int64) - 1, 0)
+    yield call.moved((taken.size,), (Table(0, order),), line, out=spread)
+    yield Reshape(placed, spread)
+    operands = (
+        call.operand("self", own, outside=written),
+        *(() if written is None else (call.operand(placed, identity, within=written),)),
+        mask,
+    )
+    yield Map(call.outputs[:1], (identity,), ranks, operands)
 
 
 @rule("aten.embedding_dense_backward")
