@@ -136,7 +136,7 @@ def test_of_many_operations_the_largest_are_shown() -> None:
 
 def test_the_picture_names_every_term_and_incomplete_bounds_have_none() -> None:
     svg = bound_svg(BOUND)
-    for term in ("dram", "matrix.bf16", "launch (estimate)"):
+    for term in ("dram", "matrix.bf16", "launch", "estimate, enters T_attainable only"):
         assert term in svg
     with pytest.raises(InputError, match="incomplete"):
         bound_svg(UNKNOWN)

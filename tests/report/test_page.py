@@ -8,6 +8,7 @@ import pytest
 
 from solbench.errors import InputError
 from solbench.report import html_page
+from solbench.report._format import amount
 from solbench.report._page import _Scale
 from solbench.report._roofline import points, roofline_svg, roofs
 from solbench.spec import Trace
@@ -103,3 +104,12 @@ def test_no_roofline_where_nothing_does_matrix_work(make_trace: MakeTrace) -> No
 
 def test_the_plot_is_the_same_every_time(sample_run: list[Trace]) -> None:
     assert roofline_svg(sample_run) == roofline_svg(sample_run)
+
+
+def test_a_point_of_the_roofline_says_which_workload_it_is(sample_run: list[Trace]) -> None:
+    trace = sample_run[0].model_copy(update={"definition": "a<b"})
+    flops_per_s = points([trace])[0].flops_per_s
+    tip = f"a&lt;b · fast · batch=4 hidden=4096: {amount(flops_per_s, 'FLOP/s')} of "
+    svg = roofline_svg([trace])
+    assert svg.count("<title>") == 1
+    assert f'<g id="point-0"><title>{tip}' in svg

@@ -9,7 +9,17 @@ from rich.table import Table
 from rich.text import Text
 
 from solbench.report import _format as fmt
-from solbench.report._figure import ESTIMATE, POINT, SCORED, figure, plain, rendered
+from solbench.report._figure import (
+    ESTIMATE,
+    GRID,
+    POINT,
+    SCORED,
+    below,
+    figure,
+    log_bytes,
+    plain,
+    rendered,
+)
 from solbench.report._grid import grid
 
 if TYPE_CHECKING:
@@ -84,16 +94,20 @@ def cache_plot(report: CacheReport, title: str, suffix: str) -> bytes:
         axes.axhline(report.least_bytes, color=ESTIMATE, linewidth=0.8, label="each operand once")
         for number, level in enumerate(report.levels):
             axes.axvline(level.capacity_bytes, color=POINT, linewidth=0.9, linestyle="--")
-            label, height = f"{level.name}\n{fmt.size(level.capacity_bytes)} ", 0.98 - 0.16 * number
+            label, height = f"{level.name}: {fmt.size(level.capacity_bytes)}", 0.97 - 0.1 * number
             axes.annotate(
-                label, (level.capacity_bytes, height),
-                xycoords=("data", "axes fraction"), ha="right", va="top", fontsize=8, color=POINT,
+                label, (level.capacity_bytes, height), xycoords=("data", "axes fraction"),
+                xytext=(-4, 0), textcoords="offset points", ha="right", va="top",
+                fontsize=8, color=POINT, bbox={"color": "white", "pad": 1.5},
             )  # fmt: skip
         axes.set_xscale("log", base=2)
-        axes.set_yscale("log")
-        axes.set_xlabel("capacity in bytes")
-        axes.set_ylabel("bytes of contractions that cross")
-        axes.legend(frameon=False, fontsize=8, loc="upper center")
+        axes.set_yscale("log", base=2)
+        log_bytes(axes.xaxis)
+        log_bytes(axes.yaxis)
+        axes.set_xlabel("capacity of the level")
+        axes.set_ylabel("traffic of contractions")
+        axes.grid(True, linewidth=0.4, color=GRID)
+        below(drawn, 2)
         plain(axes)
-        drawn.suptitle(title, fontsize=11)
+        drawn.suptitle(title, fontsize=10)
         return rendered(drawn, suffix)

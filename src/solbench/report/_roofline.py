@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Sequence
 from dataclasses import dataclass
+from html import escape
 from typing import TYPE_CHECKING, Any
 
-from solbench.errors import MissingExtra
+from solbench.report import _format as fmt
+from solbench.report._figure import figure, log_units, plain, rendered
 from solbench.spec import Trace
 
 if TYPE_CHECKING:
@@ -22,7 +23,9 @@ _THEME = {_INK: "--ink", _GRID: "--line", _ROOF: "--sol", _POINT: "--own"}
 class Point:
     """One workload: its intensity, and the throughput reached."""
 
-    label: str
+    problem: str
+    solution: str
+    axes: str
     flops_per_byte: float
     flops_per_s: float
     bound_flops_per_s: float
@@ -49,7 +52,9 @@ def points(traces: Sequence[Trace]) -> list[Point]:
         if flops and moved and record.t_sol_ms:
             found.append(
                 Point(
-                    label=f"{trace.definition} · {trace.solution}",
+                    problem=trace.definition,
+                    solution=trace.solution,
+                    axes=fmt.axes(trace.workload.axes),
                     flops_per_byte=flops / moved,
                     flops_per_s=flops / (record.timing.median_ms * 1e-3),
                     bound_flops_per_s=flops / (record.t_sol_ms * 1e-3),
@@ -79,25 +84,22 @@ def _work(bound: dict[str, Any]) -> tuple[int, int]:
 
 
 def roofline_svg(traces: Sequence[Trace]) -> str:
-    """An SVG for inlining, coloured by the page's CSS variables; empty if nothing does matrix work."""
+    """An SVG for inlining, coloured by the page's CSS variables; empty if nothing does matrix work.
+
+    A point tells its workload and its rates when the pointer rests on it.
+    """
     shown = points(traces)
     if not shown:
         return ""
-    try:
-        import matplotlib as mpl
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise MissingExtra("matplotlib", "report") from error
-
-    with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": "solbench", "text.color": _INK}):
-        figure = Figure(figsize=(8.4, 3.8), layout="constrained")
-        axes = figure.add_subplot()
+    with figure(8.4, 3.8) as drawn:
+        axes = drawn.subplots()
+        drawn.patch.set_visible(False)
+        axes.patch.set_visible(False)
         _draw_roofs(axes, roofs(traces), shown)
         _draw_points(axes, shown)
         _style(axes)
-        buffer = io.StringIO()
-        figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None})
-    return _themed(buffer.getvalue())
+        svg = rendered(drawn, ".svg").decode("utf-8")
+    return _themed(_with_tips(svg, shown))
 
 
 def _draw_roofs(axes: Axes, rates: Roofs, shown: Sequence[Point]) -> None:
@@ -126,13 +128,27 @@ def _draw_points(axes: Axes, shown: Sequence[Point]) -> None:
 def _style(axes: Axes) -> None:
     axes.set_xscale("log")
     axes.set_yscale("log")
+    log_units(axes.xaxis, *axes.get_xlim())
+    log_units(axes.yaxis, *axes.get_ylim(), "FLOP/s")
     axes.set_xlabel("intensity (matrix FLOP per demanded byte)", color=_INK)
-    axes.set_ylabel("FLOP/s", color=_INK)
+    axes.set_ylabel("matrix throughput", color=_INK)
     axes.grid(True, color=_GRID, linewidth=0.5)
     axes.tick_params(colors=_INK, which="both")
-    for side, spine in axes.spines.items():
-        spine.set_visible(side in ("left", "bottom"))
-        spine.set_color(_INK)
+    plain(axes)
+    for side in ("left", "bottom"):
+        axes.spines[side].set_color(_INK)
+
+
+def _with_tips(svg: str, shown: Sequence[Point]) -> str:
+    """What browsers show when the pointer rests on a point: SVG's own ``title`` of its group."""
+    for number, point in enumerate(shown):
+        group = f'<g id="point-{number}">'
+        reached, bound = (
+            fmt.amount(rate, "FLOP/s") for rate in (point.flops_per_s, point.bound_flops_per_s)
+        )
+        tip = f"{point.problem} · {point.solution} · {point.axes}: {reached} of {bound}"
+        svg = svg.replace(group, f"{group}<title>{escape(tip)}</title>")
+    return svg
 
 
 def _themed(svg: str) -> str:
