@@ -62,6 +62,14 @@ def _term(resource: str, amount: float, unit: str, rate_per_s: float, detail: st
     return Term(resource, amount, unit, rate_per_s, time_ms, "t_attainable", detail)
 
 
+def _size(byte_count: float) -> str:
+    """Three digits and a binary unit, for the text of a term."""
+    for scale, unit in ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
+        if byte_count >= scale:
+            return f"{byte_count / scale:.3g} {unit}"
+    return f"{byte_count:.0f} B"
+
+
 # ---- memory ----
 
 
@@ -72,15 +80,15 @@ def _dram(demand: Demand, parts: Sequence[Piece], hardware: Hardware) -> Iterato
     spilled = max(0, demand.intermediate_bytes - hardware.l2_bytes)
     if spilled:
         detail = (
-            f"{demand.intermediate_bytes:.4g} B of results between products, written and read back, "
-            f"less the L2 of {hardware.l2_bytes:.4g} B"
+            f"{_size(demand.intermediate_bytes)} of results between products, written and read back, "
+            f"less the L2 of {_size(hardware.l2_bytes)}"
         )
         yield _term("dram.intermediates", spilled, "B", rate, detail)
     capacity = hardware.l2_bytes + hardware.on_chip_bytes
     again = sum(p.bytes_at(capacity) - p.least_bytes for p in parts)
     if again > 0:
         detail = (
-            f"read or written again: the best tiling found for {capacity:.4g} B on chip, "
+            f"read or written again: the best tiling found for {_size(capacity)} on chip, "
             "beyond each operand once"
         )
         yield _term("dram.reuse", again, "B", rate, detail)
@@ -105,8 +113,8 @@ def _on_chip(
     if hardware.measured is not None:
         rate = max(hardware.measured.l2_bytes_per_s, hardware.dram_bytes_per_s)
     detail = (
-        f"demanded and intermediate bytes, and {again:.4g} B again: the best tiling found for "
-        f"{capacity:.4g} B of shared memory and registers"
+        f"demanded and intermediate bytes, and {_size(again) if again else 'none'} again: the best tiling "
+        f"found for {_size(capacity)} of shared memory and registers"
     )
     yield _term("l2", moved + again, "B", rate, detail)
     if not hardware.shared_bytes_per_sm_per_clk or not parts:
@@ -114,7 +122,7 @@ def _on_chip(
     own = hardware.register_bytes_per_sm + hardware.tensor_memory_bytes_per_sm
     fed = sum(p.bytes_at(own, max(SUM_BITS, p.bits)) for p in parts)
     scale = hardware.sm_count * clock_mhz * 1e6
-    detail = f"operands of products, tiled for the {own:.4g} B of registers of one SM in fp32"
+    detail = f"operands of products, tiled for the {_size(own)} of registers of one SM in fp32"
     yield _term("shared", fed, "B", hardware.shared_bytes_per_sm_per_clk * scale, detail)
 
 
