@@ -9,10 +9,11 @@ from dataclasses import dataclass, replace
 from solbench.bound._analyse import analyse
 from solbench.bound._precision_admit import admit, priced_kinds
 from solbench.bound._precision_result import Admission, PlaceAdmission, PrecisionMode
+from solbench.bound._precision_trials import small_programs
 from solbench.bound._price import Priced, faster_kinds, matrix_binds, price
 from solbench.bound._programs import Program, problem_program
 from solbench.bound._result import Bound, CaptureRung, Demand
-from solbench.bound._verify import verify_graph
+from solbench.bound._verify import Verification, verify_graph
 from solbench.bound.capture import capture
 from solbench.bound.graph import Graph
 from solbench.errors import InputError, SolBenchError, SpecError, UnsupportedPrecision
@@ -84,7 +85,7 @@ def _derive(program: Program, task: _Task) -> Bound:
     device, clock = task.device, task.clock_mhz
     try:
         graph, rung = capture(program)
-        verification = verify_graph(program, graph) if task.verify else None
+        verification = _verified(program, graph, task) if task.verify else None
         demand = analyse(graph, rung, verification=verification)
         priced = price(demand, device, clock)
         if not demand.complete or task.problem is None or task.precision == "declared":
@@ -94,6 +95,14 @@ def _derive(program: Program, task: _Task) -> Bound:
         return failed_bound(program, device, clock, str(error), started, rung, demand)
     except SolBenchError as error:
         return failed_bound(program, device, clock, str(error), started)
+
+
+def _verified(program: Program, graph: Graph, task: _Task) -> Verification:
+    problem = task.problem
+    if problem is None:
+        return verify_graph(program, graph)
+    workload = problem.workload(program.workload)
+    return verify_graph(program, graph, lambda: small_programs(problem, workload))
 
 
 def _admitted(

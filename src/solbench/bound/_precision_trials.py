@@ -13,7 +13,7 @@ import torch
 from solbench.bound._precision_attention import OPS as ATTENTION_OPS
 from solbench.bound._precision_attention import rounded_attention
 from solbench.bound._precision_formats import round_to
-from solbench.bound._precision_gates import Gate
+from solbench.bound._precision_gates import Gate, gate_of
 from solbench.bound._precision_instance import (
     LARGEST_ELEMENTS,
     CannotShrink,
@@ -23,6 +23,7 @@ from solbench.bound._precision_instance import (
 from solbench.bound._precision_result import Trial
 from solbench.bound._precision_search import searched, start_of
 from solbench.bound._precision_sites import Dims, Site, flops, makers_of, site_of
+from solbench.bound._programs import Program
 from solbench.bound._replay import Change, Instead, replay
 from solbench.bound.capture import capture, run_program
 from solbench.bound.graph import Graph
@@ -268,6 +269,17 @@ class Searched:
 
 WAYS = (Halved, Searched)
 """To a small instance, the cheaper one first."""
+
+
+def small_programs(problem: Problem, workload: Workload) -> Iterator[tuple[Program, Graph]]:
+    """The program at sizes that can be run quickly, with its graph: one for each way that leads there."""
+    gate = gate_of(problem, workload)
+    for way in WAYS:
+        try:
+            found = way(problem, workload, ()).prepare(gate)
+        except CannotTry:
+            continue
+        yield found.instance.program, found.graph
 
 
 def _ready(instance: Instance, gate: Gate, lines: Collection[str]) -> Trials | float:
