@@ -8,7 +8,11 @@ from typing import Any
 
 import pytest
 
+from solbench.cli._eval_suite import Outcome
+from solbench.cli._suite_outcomes import signal_lines
 from solbench.spec import (
+    Flag,
+    GuardFinding,
     Trace,
     definition_digest,
     read_traces,
@@ -100,6 +104,35 @@ def test_what_fails_is_named_and_the_answer_is_no(run: Any, judge: StandIn) -> N
     assert result.exit_code == 1
     assert "1 of 2" in result.stdout
     assert "gqa_paged_decode_h32_kv8_d128_ps1 (" in result.stdout.replace("\n", " ")
+
+
+def test_flags_and_findings_are_told_with_their_problems(
+    run: Any, judge: StandIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    finding = GuardFinding(
+        rule="timer_access", severity="alarm", file="main.py", line=1, message="m", excerpt="x"
+    )
+    flag = Flag(id="jail_incomplete", evidence="landlock")
+    plain = judge.answer
+
+    def flagged(problem: Any, *rest: Any) -> Trace:
+        trace = plain(problem, *rest)
+        assert trace.solbench is not None
+        mine = problem.name == "gqa_paged_decode_h32_kv8_d128_ps1"
+        update = {"flags": (flag,), "findings": (finding,) if mine else ()}
+        return trace.model_copy(update={"solbench": trace.solbench.model_copy(update=update)})
+
+    monkeypatch.setattr(judge, "answer", flagged)
+    shown = " ".join(run("eval", TWO, "--suite").stdout.split())
+    both = [name for name in names() if "gqa_paged_decode" in name]
+    assert f"flag jail_incomplete: {', '.join(both)}" in shown
+    assert "guard alarm timer_access: gqa_paged_decode_h32_kv8_d128_ps1" in shown
+
+
+def test_of_many_problems_with_a_flag_the_first_are_named(make_trace: Callable[..., Trace]) -> None:
+    trace = make_trace(flags=({"id": "jail_incomplete", "evidence": "landlock"},))
+    outcomes = [Outcome(name, "FIB", (trace,), 1.0) for name in "abcde"]
+    assert signal_lines(outcomes) == ["flag jail_incomplete: a, b, c and 2 more"]
 
 
 def test_json_ends_with_sums_by_tier(run: Any, judge: StandIn) -> None:

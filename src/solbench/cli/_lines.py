@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 FORM = ConfigDict(
     extra="forbid",
@@ -92,6 +92,22 @@ class PictureLine(Line):
     picture: str
     """The file."""
     operations: int
+
+
+class SchemaLine(Line):
+    """A JSON Schema."""
+
+    model_config = FORM | ConfigDict(extra="allow")
+
+    dialect: Literal["https://json-schema.org/draft/2020-12/schema"] = Field(alias="$schema")
+
+
+class SchemaNamesLine(Line):
+    """Without a name: what has a schema."""
+
+    files: tuple[str, ...]
+    commands: tuple[str, ...]
+    """Of any line of their ``--json``; ``error``: of the line that a command which fails ends with."""
 
 
 class ServeLine(Line):

@@ -40,6 +40,7 @@ _RECORDS: dict[str, tuple[str, ...]] = {
     "profile": ("report.Feedback",),
     "replay": ("cli._lines_judge.ReplayLine",),
     "report": ("report.Summary",),
+    "schema": ("cli._lines.SchemaLine", "cli._lines.SchemaNamesLine"),
     "serve": ("cli._lines.ServeLine",),
     "suite check": ("cli._lines_suite.ProblemCheckLine",),
     "suite export": ("cli._lines.ExportLine",),
@@ -50,7 +51,7 @@ _RECORDS: dict[str, tuple[str, ...]] = {
 """Command → the types of its lines. Named, not imported: most need torch, and few are asked for at a time."""
 
 COMMANDS = tuple(_RECORDS)
-"""Whose lines have a schema: all but ``schema`` itself, whose line is a JSON Schema."""
+"""Whose lines have a schema: all of them."""
 ERROR = "error"
 """Name of the schema of the line that any command ends with if it cannot do its work."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import median
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from solbench.cli._eval_suite import Outcome
     from solbench.cli._lines_judge import SuiteLine
     from solbench.spec import Trace
+
+_MOST_NAMES = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +72,27 @@ def outcome_report(outcomes: Sequence[Outcome]) -> RenderableType:
             end_section=line.tier == tier_sums(outcomes)[-2].tier,
         )
     failures = [Text(line) for outcome in outcomes for line in _failures(outcome)]
-    return Group(table, *failures)
+    signals = [Text(line, style="yellow") for line in signal_lines(outcomes)]
+    return Group(table, *failures, *signals)
+
+
+def signal_lines(outcomes: Sequence[Outcome]) -> list[str]:
+    """Flags, and what the guard saw beyond notes: each with the problems that have it."""
+    where: dict[str, dict[str, None]] = defaultdict(dict)
+    for outcome in outcomes:
+        for record in (trace.solbench for trace in outcome.traces):
+            for flag in record.flags if record else ():
+                where[f"flag {flag.id}"][outcome.name] = None
+            for finding in record.findings if record else ():
+                if finding.severity != "note":
+                    where[f"guard {finding.severity} {finding.rule}"][outcome.name] = None
+    return [f"{signal}: {_listed([*names])}" for signal, names in sorted(where.items())]
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = len(names) - _MOST_NAMES
+    shown = ", ".join(names[:_MOST_NAMES])
+    return f"{shown} and {more} more" if more > 0 else shown
 
 
 def _failures(outcome: Outcome) -> Iterator[str]:
