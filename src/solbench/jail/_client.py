@@ -8,7 +8,6 @@ import itertools
 import json
 import os
 import select
-import shutil
 import signal
 import socket
 import subprocess
@@ -24,6 +23,7 @@ from typing import Self
 from solbench.errors import JailError
 from solbench.jail import _processes
 from solbench.jail._folders import OwnedFolder
+from solbench.jail._removal import remove_tree
 from solbench.jail._types import SlotBuffers, WorkerPlan
 from solbench.jail._wire import encode_plan
 from solbench.jail._worker import JailedWorker, make_page
@@ -192,7 +192,7 @@ class ZygoteClient:
         scratch = self._base / f"worker-{next(self._numbers)}"
         slots = _slot_descriptors(plan, buffers)
         with contextlib.ExitStack() as passed, contextlib.ExitStack() as failed:
-            failed.callback(shutil.rmtree, scratch, ignore_errors=True)
+            failed.callback(remove_tree, scratch)
             scratch.mkdir(mode=0o700)
             plan_fd = _content(encode_plan(plan), passed)
             page_fd, page = make_page()

@@ -9,10 +9,11 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
-import shutil
 import tempfile
 import time
 from pathlib import Path
+
+from solbench.jail._removal import remove_tree
 
 _YOUNG_S = 60.0
 """A folder is made a moment before it is locked: younger ones are left alone."""
@@ -32,7 +33,7 @@ class OwnedFolder:
 
     def remove(self) -> None:
         """Idempotent."""
-        shutil.rmtree(self.path, ignore_errors=True)
+        remove_tree(self.path)
         if self._lock >= 0:
             os.close(self._lock)
             self._lock = -1
@@ -49,7 +50,7 @@ def _sweep(place: Path, prefix: str) -> None:
     for folder in place.glob(f"{prefix}*"):
         with contextlib.suppress(OSError):
             if _is_left(folder):
-                shutil.rmtree(folder, ignore_errors=True)
+                remove_tree(folder)
 
 
 def _is_left(folder: Path) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import signal
 import time
 from collections.abc import Callable
@@ -73,10 +74,31 @@ def all_stopped(pid: int) -> bool:
 
 def resident_bytes(pid: int) -> int:
     """0 when the process is gone."""
+    resident = _resident_bytes(f"/proc/{pid}/statm")
+    if resident:
+        return resident
+    # The main thread may have ended before others: it is then shown without their memory.
+    tasks = (f"/proc/{pid}/task/{thread}/statm" for thread in thread_ids(pid))
+    return max(map(_resident_bytes, tasks), default=0)
+
+
+def _resident_bytes(path: str) -> int:
     try:
-        return int(Path(f"/proc/{pid}/statm").read_bytes().split()[1]) * os.sysconf("SC_PAGESIZE")
+        return int(Path(path).read_bytes().split()[1]) * os.sysconf("SC_PAGESIZE")
     except OSError:
         return 0
+
+
+def page_table_bytes(pid: int) -> int:
+    """What the kernel holds for a process to find its pages, which are none of its resident memory; 0 when it
+    is gone."""
+    for thread in thread_ids(pid):
+        with contextlib.suppress(OSError):
+            text = Path(f"/proc/{pid}/task/{thread}/status").read_text()
+            found = re.search(r"^VmPTE:\s*(\d+) kB$", text, re.MULTILINE)
+            if found:
+                return int(found[1]) << 10
+    return 0
 
 
 def namespace(pid: int | str, kind: str) -> str:
@@ -92,12 +114,12 @@ def _numbers() -> list[int]:
 
 
 def parents() -> dict[int, int]:
-    """Process → parent, zombies left out."""
+    """Process → parent, dead ones left out."""
     found: dict[int, int] = {}
     for process in _numbers():
         with contextlib.suppress(OSError, ValueError):
             state, parent = _stat(f"/proc/{process}/stat")
-            if state not in "ZX":
+            if _lives(process, state):
                 found[process] = parent
     return found
 
@@ -115,9 +137,21 @@ def children(pid: int) -> set[int]:
 
 def _alive(pid: int) -> bool:
     try:
-        return _stat(f"/proc/{pid}/stat")[0] not in "ZX"
+        return _lives(pid, _stat(f"/proc/{pid}/stat")[0])
     except OSError:
         return False
+
+
+def _lives(pid: int, state: str) -> bool:
+    """``state`` is the main thread's. One that has ended says nothing about the others: they run on, and the
+    process can be signalled as before."""
+    if state not in "ZX":
+        return True
+    for thread in thread_ids(pid):
+        with contextlib.suppress(OSError):
+            if _stat(f"/proc/{pid}/task/{thread}/stat")[0] not in "ZX":
+                return True
+    return False
 
 
 def descendants(pid: int, user_namespace: str) -> set[int]:
@@ -159,6 +193,17 @@ def send(pid: int, number: int) -> None:
     """Signal a process that may be gone."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.kill(pid, number)
+
+
+def signal_group(leader: int, number: int) -> None:
+    """Signal a worker and whatever it has started, all at once: the kernel lets no fork pass by meanwhile, so a
+    process that forks faster than it can be listed is met as well.
+
+    The worker leads a group of its own, which its filter lets no one leave. It must not have been waited for:
+    its number could be another's then.
+    """
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(leader, number)
 
 
 def end_all(find: Callable[[], set[int]]) -> bool:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import itertools
 import mmap
 import os
 import select
-import shutil
 import signal
 import time
 from collections.abc import Callable
@@ -15,6 +13,8 @@ from pathlib import Path
 from typing import Literal
 
 from solbench.jail import _processes
+from solbench.jail._files import Files
+from solbench.jail._removal import remove_tree
 from solbench.jail._types import Limits, Reply, Walls
 from solbench.jail.protocol import CLAIM_COUNT, PAGE_BYTES, Command, Field, Status
 
@@ -31,7 +31,6 @@ _LONGEST_NAP_S = 2e-3
 _FREEZE_S = 2.0
 _RESEND_S = 0.005
 _LOG_READS = 16
-_FILES_COUNTED = 2000
 _EXIT_S = 1.0
 
 
@@ -61,6 +60,7 @@ class JailedWorker:
         self._log_fd = log_fd
         self._log = bytearray()
         self._scratch = scratch
+        self._files = Files(scratch)
         self._limits = limits
         self._layers = layers
         self._base_filters = base_filters
@@ -150,8 +150,10 @@ class JailedWorker:
 
     def _look_sealed(self, seen_ns: int) -> Reply:
         """The worker says that it is sealed; believe what can be seen."""
+        self._signal_all(signal.SIGSTOP)
         _processes.end_all(self._descendants)
         walls = self.walls()
+        self._signal(signal.SIGCONT)
         self._clean = walls.sealed
         if not walls.sealed and not self._layers.get("seccomp"):
             return self._finish("died", "killed: it claimed to be sealed, and it is not")
@@ -173,14 +175,16 @@ class JailedWorker:
         if now < self._next_memory_ns:
             return None
         self._next_memory_ns = now + _MEMORY_EVERY_NS
+        limit = self._limits.memory_bytes
         used, what = _processes.resident_bytes(self.pid), "resident memory"
         if now >= self._next_tree_ns:
             self._next_tree_ns = now + _TREE_EVERY_NS
-            if not self._clean:  # until it is sealed, also what it started
-                used += sum(map(_processes.resident_bytes, self._descendants()))
-            if (files := _folder_bytes(self._scratch)) > used:
+            # Until it is sealed, also what it has started.
+            others = set() if self._clean else self._descendants()
+            used += sum(map(_processes.resident_bytes, others))
+            used += sum(map(_processes.page_table_bytes, {self.pid, *others}))
+            if (files := self._files.bytes({self.pid, *others}, limit)) > used:
                 used, what = files, "files in the scratch folder"
-        limit = self._limits.memory_bytes
         if used <= limit:
             return None
         return self._finish(
@@ -306,6 +310,7 @@ class JailedWorker:
         """End the worker and everything it started. Idempotent."""
         if self._pidfd < 0:
             return
+        self._signal_all(signal.SIGKILL)
         self._signal(signal.SIGKILL)
         self._poll.poll(int(_EXIT_S * 1000))
         if not self._clean:
@@ -316,7 +321,7 @@ class JailedWorker:
         os.close(self._log_fd)
         os.close(self._pidfd)
         self._pidfd = self._log_fd = -1
-        shutil.rmtree(self._scratch, ignore_errors=True)
+        remove_tree(self._scratch)
 
     def _leftovers(self) -> set[int]:
         """After the worker's death its tree is gone; what remains shows by its namespace."""
@@ -324,20 +329,15 @@ class JailedWorker:
             return set()
         return _processes.descendants(self.pid, self._user_namespace)
 
+    def _signal_all(self, number: signal.Signals) -> None:
+        """The worker and what it has started, if it lives: only then its number is surely its own."""
+        if not self._dead():
+            _processes.signal_group(self.pid, number)
+
     def _signal(self, number: signal.Signals) -> None:
         if self._pidfd >= 0:
             with contextlib.suppress(ProcessLookupError):
                 signal.pidfd_send_signal(self._pidfd, number)
-
-
-def _folder_bytes(folder: Path) -> int:
-    """What lies below, as far as it is looked through: many files are slow to count, and to make."""
-    total = 0
-    entries = (Path(parent, name) for parent, _, names in os.walk(folder) for name in names)
-    for path in itertools.islice(entries, _FILES_COUNTED):
-        with contextlib.suppress(OSError):
-            total += path.lstat().st_blocks * 512
-    return total
 
 
 def make_page() -> tuple[int, mmap.mmap]:

@@ -17,17 +17,18 @@ import json
 import os
 import resource
 import select
-import shutil
 import signal
 import socket
 import sys
 import tempfile
 from collections.abc import Collection, Mapping
+from pathlib import Path
 from typing import NoReturn
 
 import torch
 
 from solbench.jail import _processes, walls
+from solbench.jail._removal import remove_tree
 from solbench.jail._types import WorkerPlan
 from solbench.jail._wire import decode_plan
 from solbench.jail.worker import device_class, serve
@@ -89,9 +90,12 @@ class _Zygote:
         ended = False
         with contextlib.suppress(ChildProcessError):
             while True:
-                pid, status = os.waitpid(-1, os.WNOHANG)
-                if not pid:
+                ending = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+                if ending is None:
                     break
+                if ending.si_pid in self._workers:
+                    _processes.signal_group(ending.si_pid, signal.SIGKILL)
+                pid, status = os.waitpid(ending.si_pid, 0)
                 ended = ended or pid in self._workers
                 self._forget(pid, status)
         if ended:
@@ -118,10 +122,11 @@ class _Zygote:
     def end(self) -> None:
         """Kill every worker and whatever it started; remove what they wrote."""
         for pid in self._workers:
+            _processes.signal_group(pid, signal.SIGKILL)
             _processes.send(pid, signal.SIGKILL)
         me = os.getpid()
         _processes.end_all(lambda: _processes.descendants(me, ""))
-        shutil.rmtree(self._base, ignore_errors=True)  # the judge may not live to do it
+        remove_tree(Path(self._base))  # the judge may not live to do it
 
 
 def become_worker(
@@ -234,7 +239,7 @@ def main(channel_fd: int, judge_pid: int, base: str, *leave_out: str) -> None:
     that its workers do without."""
     judge_pidfd = _open_judge(judge_pid)
     if judge_pidfd is None:
-        shutil.rmtree(base, ignore_errors=True)
+        remove_tree(Path(base))
         return
     walls.adopt_orphans()
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)

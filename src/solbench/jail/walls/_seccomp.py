@@ -26,6 +26,7 @@ _GUARDED_END = 0x30000
 _SET_MODE_FILTER = 1
 _FLAG_TSYNC = 1
 _PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_SECCOMP = 1, 4, 22
+_PR_SCHED_CORE = 62  # keeps others, the judge and the reference, off the sibling of a core
 
 _CLONE_THREAD = 0x10000
 _CLONE_PARENT = 0x8000
@@ -56,6 +57,8 @@ _DENIED = (
     # large and rarely needed parts of the kernel
     "perf_event_open", "bpf", "io_uring_setup", "io_uring_enter", "io_uring_register",
     "userfaultfd", "memfd_secret",
+    # the kernel would go on reading and writing for a stopped worker
+    "io_setup", "io_submit",
 )  # fmt: skip
 
 _PRETENDED = (
@@ -64,6 +67,8 @@ _PRETENDED = (
     "chmod", "fchmod", "fchmodat", "fchmodat2", "chown", "fchown", "lchown", "fchownat",
     "setxattr", "lsetxattr", "fsetxattr", "setxattrat", "removexattr", "lremovexattr",
     "fremovexattr", "removexattrat", "utime", "utimes", "futimesat", "utimensat",
+    # Whatever a worker starts stays in its group of processes, which is stopped and ended at once.
+    "setsid", "setpgid",
 )  # fmt: skip
 
 _NOT_PERMITTED = _bpf.answer(errno.EPERM)
@@ -103,7 +108,7 @@ def _conditional(self_pid: int) -> dict[str, _Cases]:
         ],
         "prctl": [
             [Test(0, "==", option)]
-            for option in (_PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_SECCOMP)
+            for option in (_PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_SECCOMP, _PR_SCHED_CORE)
         ],
         "seccomp": [
             [Test(0, "!=", _SET_MODE_FILTER)],
