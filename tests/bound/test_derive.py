@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 import torch
 
+from solbench import suite
 from solbench.bound import (
     Bound,
+    Program,
     analyse,
     capture,
     derive_bound,
@@ -107,6 +109,44 @@ def test_of_a_program_that_draws_numbers_only_the_calls_are_verified() -> None:
     found = verify_graph(program, graph)
     assert found.verified
     assert found.open_points == ("program not replayed: it draws random numbers",)
+
+
+def sized(size: int) -> tuple[Program, Graph]:
+    program = function_program(lambda a, b: a + b, (t(size), t(size)))
+    return program, capture(program)[0]
+
+
+def test_a_program_too_large_to_be_run_is_replayed_at_smaller_sizes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("solbench.bound._verify.LIMIT_BYTES", 3 * 8 * 100)
+    too_large = sized(101)
+    assert verify_graph(*too_large).open_points != ()
+    assert verify_graph(*too_large, lambda: [sized(102), sized(100)]).open_points == ()
+
+
+def test_a_smaller_program_with_other_calls_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("solbench.bound._verify.LIMIT_BYTES", 3 * 8 * 100)
+    other = function_program(lambda a, b: a - b, (t(4), t(4)))
+    found = verify_graph(*sized(101), lambda: [(other, capture(other)[0])])
+    assert found.open_points != ()
+
+
+def test_a_smaller_graph_that_is_not_its_program_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("solbench.bound._verify.LIMIT_BYTES", 3 * 8 * 100)
+    _, graph = sized(4)
+    other = function_program(lambda a, b: a + b + b, (t(4), t(4)))
+    with pytest.raises(VerificationError, match="output"):
+        verify_graph(*sized(101), lambda: [(other, graph)])
+
+
+def test_a_large_problem_of_the_suite_is_replayed() -> None:
+    problem = suite.load("norm_linear_backward_bf16_h5120_o7680")
+    (bound,) = derive_bound(problem, "h200", workload=problem.workloads[0].uuid, verify=True)
+    assert bound.verified
+    assert bound.unverified == ()
 
 
 def test_a_table_of_zeros_without_a_dtype_is_replayed_in_float64() -> None:
