@@ -236,7 +236,8 @@ def reward_figures(judge: Any, deadline: float, examples: list[str] | None) -> d
         warm, row = _evaluated(judge, problem, solution)
         rows.append({"example": folder.name, "first_s": first, "warm_s": warm, **row})
         print({key: round(v, 3) if isinstance(v, float) else v for key, v in rows[-1].items()})
-    return {"reward": rows, "reward_median_s": statistics.median(row["warm_s"] for row in rows)}
+    median_s = statistics.median(row["warm_s"] for row in rows) if rows else None
+    return {"reward": rows, "reward_median_s": median_s}
 
 
 def _sixteen(problem: Any) -> Any:

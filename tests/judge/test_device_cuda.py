@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -85,6 +86,7 @@ class FakeWatch:
     def __init__(self, events: list[Any]) -> None:
         self.events = events
         self.sees: list[Watched] = []
+        self.seen_ns = 0
 
     def start(self) -> None:
         self.events.append("watch")
@@ -96,7 +98,7 @@ class FakeWatch:
         self.events.append("end of watch")
 
     def wait(self) -> Watched:
-        return self.sees.pop(0) if self.sees else QUIET
+        return replace(self.sees.pop(0) if self.sees else QUIET, seen_ns=self.seen_ns)
 
 
 class HostDevice(CudaDevice):
@@ -108,6 +110,7 @@ class HostDevice(CudaDevice):
         self._device = torch.device("cpu")
         self._watch = FakeWatch(events)  # type: ignore[assignment]
         self._watched = None
+        self._clock = lambda: 0
         self._monitor = None
         self._memory = None
         self._workers = {}
@@ -369,8 +372,10 @@ class TestLook:
     def test_ends_the_run_on_the_device_s_own_clock(self, device, arena, events) -> None:
         # from the end of the first watch at 2.0 ms to the beginning of the second at 2.4
         device._watch.sees = [self.BEFORE, Watched(2_400_000, 2_450_000, 1100, 0, 0, 1)]
+        # of which the host took 30 us until it released
+        device._watch.seen_ns, device._clock = 70_000, lambda: 100_000
         passage = released(device, arena, QueueWorker(events))
-        assert passage.looked_ms == pytest.approx(0.4)
+        assert passage.looked_ms == pytest.approx(0.37)
         assert passage.looked_at_once
         assert passage.lost_share == 0.0
 

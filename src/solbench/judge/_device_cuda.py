@@ -25,7 +25,6 @@ from __future__ import annotations
 
 import os
 import time
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import torch
@@ -37,6 +36,7 @@ from solbench.jail.protocol import Command, Layout
 from solbench.judge._arena_cuda import CudaArena, CudaMemory
 from solbench.judge._card_cuda import MPS_FOLDER, device_of, open_monitor, refuse_shared_contexts
 from solbench.judge._device import Advice, Arena, Passage, Run
+from solbench.judge._known_cuda import Finished, Known, until_free_ns
 from solbench.judge._sampling import Slope
 from solbench.judge._statistics import GPU_BUDGETS
 from solbench.judge._watch import Watched, WatchKernel
@@ -61,35 +61,6 @@ _KEPT_BYTES = 1 << 30
 """Buffers up to this size stay for the next evaluation."""
 _ALLOCATOR = "PYTORCH_CUDA_ALLOC_CONF"
 _SHARED = "shared_device"
-
-
-@dataclass(frozen=True, slots=True)
-class _Finished:
-    """What a worker left behind when its run was over, to be looked at once more later."""
-
-    arena: CudaArena
-    positions: torch.Tensor
-    poisoned: torch.Tensor
-    before_release: torch.Tensor
-    at_finish: torch.Tensor
-
-
-@dataclass(slots=True)
-class _Known:
-    """What was seen of one worker."""
-
-    synchronises: bool = False
-    """Its calls cannot be queued."""
-    queued: int = 0
-    """Sequence number of the run that waits for its release."""
-    call_ms: dict[int, float] = field(default_factory=dict)
-    """Layout → time of a call in its last run."""
-    finished: _Finished | None = None
-    strikes: int = 0
-    """Runs before whose release it had the device."""
-    evidence: str = ""
-    shared: str = ""
-    """Evidence that other processes had the device while it was measured."""
 
 
 class CudaDevice:
@@ -129,9 +100,10 @@ class CudaDevice:
         self._monitor = open_monitor(properties)
         self._watch = WatchKernel(self._device)
         self._watched: Watched | None = None
+        self._clock = time.perf_counter_ns
         self._memory: CudaMemory | None = None
         """Left by an earlier evaluation, or in use."""
-        self._workers: dict[int, _Known] = {}
+        self._workers: dict[int, Known] = {}
         """By process."""
 
     def title(self) -> str:
@@ -177,10 +149,10 @@ class CudaDevice:
 
     def settle(self, worker: Worker) -> None:
         """A new worker is trusted to queue until it is seen not to."""
-        self._workers[worker.pid] = _Known()
+        self._workers[worker.pid] = Known()
 
-    def _known(self, worker: Worker) -> _Known:
-        return self._workers.setdefault(worker.pid, _Known())
+    def _known(self, worker: Worker) -> Known:
+        return self._workers.setdefault(worker.pid, Known())
 
     def most_calls(self, worker: Worker, arena: Arena, run: Run, timeout_s: float) -> int:
         """Enqueue them once, on what the slots hold, and see how many the launch queue takes.
@@ -236,8 +208,7 @@ class CudaDevice:
         poisoned = arena.sample(positions)
         self._finish_own_work()
         watched, before = self._bring_inputs(arena, run, positions)
-        start_ns = time.perf_counter_ns()
-        finished = self._run(worker, run, timeout_s, look_behind=in_one_turn)
+        released_ns, finished = self._run(worker, run, timeout_s, look_behind=in_one_turn)
         if not finished.ok:
             self._watch.stop()  # it may wait for the device still
             return Passage(finished, 0.0)
@@ -246,19 +217,19 @@ class CudaDevice:
         at_finish = arena.sample(positions)
         self._watch.stop()
         looked = self._watch.wait()
-        elapsed_ms = (finished.seen_ns - start_ns) / 1e6
+        elapsed_ms = (finished.seen_ns - released_ns) / 1e6
         known.call_ms[run.layout] = max(0.0, elapsed_ms - _SWITCH_MS) / run.count
         reply = worker.wait(worker.command(Command.SYNCHRONISE, layout=run.layout), timeout_s)
-        known.finished = _Finished(arena, positions, poisoned, before, at_finish)
+        known.finished = Finished(arena, positions, poisoned, before, at_finish)
         return Passage(
             reply,
             elapsed_ms,
             max(self._slowed_down(), self._disturbed(worker, watched, looked) if reply.ok else 0.0),
-            looked_ms=(_free_ns(looked) - watched.ended_ns) / 1e6,
+            looked_ms=until_free_ns(watched, released_ns, looked) / 1e6,
             looked_at_once=in_one_turn,
         )
 
-    def _fits_a_turn(self, known: _Known, run: Run) -> bool:
+    def _fits_a_turn(self, known: Known, run: Run) -> bool:
         """Whether the run is over before another context is let in, by the last one; unknown ones are tried."""
         return not known.synchronises and known.call_ms.get(run.layout, 0.0) * run.count <= _TURN_MS
 
@@ -269,22 +240,26 @@ class CudaDevice:
     def _finish_own_work(self) -> None:
         torch.cuda.current_stream(self._device).synchronize()
 
-    def _run(self, worker: Worker, run: Run, timeout_s: float, *, look_behind: bool) -> Reply:
-        """Let it go, and wait for its word that it is past the last call. ``look_behind``: the watch begins
-        behind its work."""
+    def _run(
+        self, worker: Worker, run: Run, timeout_s: float, *, look_behind: bool
+    ) -> tuple[int, Reply]:
+        """Let it go, and wait for its word that it is past the last call; returns when it was let go, too.
+        ``look_behind``: the watch begins behind its work."""
         known = self._known(worker)
         if known.synchronises:
-            return worker.wait(self._command(worker, Command.RUN, run), timeout_s)
+            released_ns = self._clock()
+            return released_ns, worker.wait(self._command(worker, Command.RUN, run), timeout_s)
         queued = known.queued
+        released_ns = self._clock()
         worker.release(queued)
         if look_behind:
             self._watch.launch()
         finished = worker.finished(queued, min(timeout_s, _PATIENCE_S))
         if finished is not None:
-            return finished
+            return released_ns, finished
         # It is long, or a kernel failed and the stream never gets there: only the worker can tell.
         reply = worker.wait(self._command(worker, Command.SYNCHRONISE, run), timeout_s)
-        return (worker.finished(queued, 0.0) or reply) if reply.ok else reply
+        return released_ns, (worker.finished(queued, 0.0) or reply) if reply.ok else reply
 
     def _bring_inputs(
         self, arena: CudaArena, run: Run, positions: torch.Tensor
@@ -400,8 +375,3 @@ class CudaDevice:
 
     def _command(self, worker: Worker, command: Command, run: Run) -> int:
         return worker.command(command, layout=run.layout, first=run.first, count=run.count)
-
-
-def _free_ns(looked: Watched) -> int:
-    """When no one else worked any more; if the judge was let in before that, it counts for the worker."""
-    return looked.began_ns if looked.undisturbed else looked.ended_ns

@@ -103,6 +103,8 @@ class Watched:
     """Their sum."""
     cycles: int
     """Of the multiprocessor that it ran on."""
+    seen_ns: int = 0
+    """When the host saw the end, by ``time.perf_counter_ns``."""
 
     @property
     def duration_ns(self) -> int:
@@ -173,6 +175,7 @@ class WatchKernel:
     def wait(self) -> Watched:
         """Spin until it has ended; returns within a microsecond or two of that."""
         self._await(_ENDED, LIMIT_NS / 1e9 + _END_SLACK_S)
+        seen_ns = time.perf_counter_ns()
         words = self._words
         return Watched(
             began_ns=words[_START],
@@ -181,6 +184,7 @@ class WatchKernel:
             gaps=words[_COUNT],
             gaps_ns=words[_TOTAL],
             cycles=words[_CYCLES],
+            seen_ns=seen_ns,
         )
 
     def _await(self, word: int, timeout_s: float) -> None:
