@@ -46,6 +46,7 @@ def test_what_binds_is_told_with_the_share_of_its_peak(make_trace: MakeTrace) ->
     half = memory_bound(make_trace(), 1_200_000_000)
     quarter = memory_bound(make_trace(SECOND), 600_000_000)
     assert "binds: dram (all workloads), 25% to 50% of its peak" in shown([half, quarter])
+    assert "dram (all workloads), under 1% of its peak" in shown([memory_bound(make_trace(), 9)])
     text = shown([half, make_trace(SECOND)])
     assert "binds: dram (1 of 2 workloads), 50% of its peak" in text
     assert "binds: matrix (1 of 2 workloads)" in text

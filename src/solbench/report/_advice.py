@@ -14,6 +14,8 @@ from solbench.spec import Trace
 
 _MOST_FINDINGS = 5
 _MOST_HINTS = 3
+_SHOWN = 0.01
+"""A smaller share of a peak is no number worth reading."""
 
 
 def evaluation_report(traces: Sequence[Trace]) -> Group:
@@ -50,15 +52,20 @@ def _reached(bound: Sequence[Feedback], resource: str) -> str:
     known = [share for share in shares if share is not None]
     if not known:
         return ""
-    low, high = f"{min(known):.0%}", f"{max(known):.0%}"
+    low, high = _share(min(known)), _share(max(known))
     return f", {low} of its peak" if low == high else f", {low} to {high} of its peak"
+
+
+def _share(share: float) -> str:
+    return f"{share:.0%}" if share >= _SHOWN else "under 1%"
 
 
 def next_lines(traces: Sequence[Trace]) -> list[str]:
     """What to try, that of most workloads first; ``solbench profile`` shows them workload by workload."""
     counts = Counter(hint for trace in traces for hint in feedback(trace).hints)
     return [
-        f"{hint} ({_where(count, len(traces))})" for hint, count in counts.most_common(_MOST_HINTS)
+        hint if count == len(traces) else f"{hint} ({_where(count, len(traces))})"
+        for hint, count in counts.most_common(_MOST_HINTS)
     ]
 
 
@@ -79,7 +86,7 @@ def _rates(made: Feedback) -> list[tuple[str, str]]:
         ("products", made.matrix_flops_per_s, made.matrix_share, "GFLOP/s"),
     )
     return [
-        (name, f"{rate / 1e9:.4g} {unit}" + (f", {share:.0%} of peak" if share else ""))
+        (name, f"{rate / 1e9:.4g} {unit}" + (f", {_share(share)} of peak" if share else ""))
         for name, rate, share, unit in rates
         if rate is not None
     ]
