@@ -99,6 +99,7 @@ class FakeDevice:
     reuses_memory = False
     errors_stick = False
     names_kernels = True
+    shares_cores = True
     sampling = PerRun()
     budgets = BUDGETS
     buffer_multiple = mmap.PAGESIZE

@@ -124,6 +124,8 @@ class Device(Protocol):
     """A call that failed may have left its process unable to do anything right: it is replaced."""
     names_kernels: bool
     """The worker's profiler names kernels, which tell whose work they are: `rank` asks it unasked."""
+    shares_cores: bool
+    """Its work runs on the processor's cores: nothing else may, while a peak or a time is measured."""
     buffer_multiple: int
     """Sizes of input and output buffers are multiples of it."""
     max_slots: int

@@ -215,6 +215,7 @@ class CpuDevice:
     reuses_memory = False
     errors_stick = False
     names_kernels = False
+    shares_cores = True
     sampling = PerRun()
     budgets = BUDGETS
     buffer_multiple = mmap.PAGESIZE

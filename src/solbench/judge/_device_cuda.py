@@ -72,6 +72,7 @@ class CudaDevice:
     reuses_memory = True
     errors_stick = True
     names_kernels = True
+    shares_cores = False
     sampling = Slope()
     budgets = GPU_BUDGETS
     buffer_multiple = cuda_driver.IPC_BLOCK_BYTES

@@ -4,6 +4,7 @@ others."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 from solbench.errors import BuildError, InputError, JailError, ReferenceFailed
@@ -70,11 +71,7 @@ class EvaluationRun:
 
     def open(self) -> list[Case]:
         """Build, lay out and start; the cases that have no verdict yet."""
-        failure = self._build()
-        opener = CaseOpener(self._judge, self._request)
-        self.cases = [
-            opener.open(number, workload) for number, workload in enumerate(self._request.workloads)
-        ]
+        failure = self._build_and_open()
         for case in self.cases:
             case.failure = case.failure or failure
             if case.failure is not None:
@@ -83,6 +80,24 @@ class EvaluationRun:
         if open_cases:
             self._start_runners(open_cases)
         return open_cases
+
+    def _build_and_open(self) -> Failure | None:
+        """Why there is no artifact. A compiler runs while the problem is looked at, where that does not disturb
+        what is measured there."""
+        if self._judge.device.shares_cores:
+            failure = self._build()
+            self._open_cases()
+            return failure
+        with ThreadPoolExecutor(1, "build") as pool:
+            building = pool.submit(self._build)
+            self._open_cases()
+            return building.result()
+
+    def _open_cases(self) -> None:
+        opener = CaseOpener(self._judge, self._request)
+        self.cases = [
+            opener.open(number, workload) for number, workload in enumerate(self._request.workloads)
+        ]
 
     def _build(self) -> Failure | None:
         request = self._request

@@ -7,12 +7,15 @@ import os
 import signal
 import traceback
 from multiprocessing.connection import Connection
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from solbench.errors import SolBenchError
 from solbench.judge._orders import AnyOrder, Verdict
 from solbench.judge._sections import SectionPage
-from solbench.judge._session import LocalJudge
+
+if TYPE_CHECKING:
+    from solbench.jail import ZygoteClient
+    from solbench.judge._session import LocalJudge
 
 
 def main(channel_fd: int, page_fd: int, lifeline_fd: int) -> None:
@@ -20,17 +23,31 @@ def main(channel_fd: int, page_fd: int, lifeline_fd: int) -> None:
     _die_with(lifeline_fd)
     channel: Connection = Connection(channel_fd)
     device, budgets, hot, rules = channel.recv()
+    zygote = _early_zygote(device)
+    from solbench.judge._session import LocalJudge
+
     try:
         judge = LocalJudge(
-            device, budgets=budgets, hot=hot, rules=rules, sections=SectionPage(page_fd)
-        )
+            device, budgets=budgets, hot=hot, rules=rules, sections=SectionPage(page_fd), zygote=zygote,
+        )  # fmt: skip
     except SolBenchError as error:
         channel.send(("error", error))
+        if zygote is not None:
+            zygote.close()
         return
     with judge:
         channel.send(("ready", None))
         while (order := channel.recv()) is not None:
             _obey(judge, order, channel)
+
+
+def _early_zygote(device: str) -> ZygoteClient | None:
+    """It imports torch while this process does. Not for a CPU, whose peaks are measured meanwhile."""
+    if not device.startswith("cuda"):
+        return None
+    from solbench.jail import start_zygote
+
+    return start_zygote()
 
 
 def _die_with(lifeline_fd: int) -> None:

@@ -53,10 +53,12 @@ class LocalJudge:
         hot: bool = False,
         rules: Sequence[Path | str] = (),
         sections: Sections | None = None,
+        zygote: Zygote | None = None,
     ) -> None:
         """``budgets``: the device's own by default. ``hot`` leaves caches as they are; such times are recorded
         as hot and never verified. ``rules``: folders of operator rules, loaded into this process for
-        good; traces tell their digest. ``sections`` is told when the problem's own code runs."""
+        good; traces tell their digest. ``sections`` is told when the problem's own code runs. ``zygote``:
+        one that has been started; it is closed with this judge."""
         self.rules_digest = rules_digest(rules)
         for folder in rules:
             load_rules(folder)
@@ -67,7 +69,7 @@ class LocalJudge:
         self.admissions = AdmissionBook(self.device.title())
         self.references: dict[tuple[str, str], Series] = {}
         """Latencies of references already timed, by problem and workload digest."""
-        self._zygote: Zygote | None = None
+        self._zygote = zygote
         self._floor: TimerFloor | None = None
 
     @property
