@@ -17,7 +17,7 @@ from solbench.bound import Bound, derive_bound
 from solbench.bound._precision_cache import known
 from solbench.bound._precision_formats import round_to
 from solbench.bound._precision_gates import gate_of
-from solbench.bound._precision_trials import Halved
+from solbench.bound._precision_trials import SEEDS, Halved
 from solbench.bound._price import faster_kinds
 from solbench.hardware import load_hardware
 from solbench.spec import Definition, OwnRecord, Problem, Tolerance, Workload, make_problem
@@ -198,6 +198,15 @@ TWO = "def run(x, y):\n    first = x @ y\n    return first + x.flip(0) @ y.flip(
 
 def test_a_product_written_as_multiply_and_sum_is_rounded_where_it_is_multiplied() -> None:
     assert kinds(bound_of(problem(0.4, reference=WRITTEN_OUT))) == ["fp16"]
+
+
+def test_every_draw_has_other_numbers() -> None:
+    given = problem(0.4)
+    workload = given.workloads[0]
+    trials = Halved(given, workload, ()).prepare(gate_of(given, workload))
+    first, second, third = (trials.draw(seed).inputs["x"] for seed in SEEDS)
+    assert not torch.equal(first, second)
+    assert not torch.equal(second, third)
 
 
 def test_attention_that_is_kept_whole_is_tried_with_its_weights_rounded(

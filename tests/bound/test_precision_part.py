@@ -41,6 +41,14 @@ def test_quiet_lines_are_lowered_first(transposed: bool) -> None:
     assert share_within_rms(lowered, zero, zero, 1.0) == pytest.approx((24 + 8 / 81) / 32)
 
 
+def test_lines_that_are_quiet_by_luck_are_not_chosen() -> None:
+    generator = torch.Generator().manual_seed(2)
+    lowered = 3 * torch.randn(4096, 16, generator=generator)
+    zero = torch.zeros_like(lowered)
+    # choosing by the errors themselves would give 0.50
+    assert share_within_rms(lowered, zero, zero, 1.8) == pytest.approx(0.36, abs=0.02)
+
+
 def test_a_line_that_overflows_is_not_lowered() -> None:
     lowered = signs(32, 64)
     lowered[5] = torch.inf

@@ -1,8 +1,8 @@
 """How much of a product may be lowered where all of it may not: half of a sum in fp8, the quiet rows in int8.
 
 Rounding errors of different parts of a sum are independent, so their squares add: lowering a share s of the
-work adds s times the square that lowering all of it adds. A kernel may choose the parts that do least harm;
-whole rows or columns of the output is the finest choice that it can make before it knows the errors.
+work adds s times the square that lowering all of it adds. A kernel may choose the parts that do least harm:
+rows or columns of the output that are known to be quiet.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from math import ceil
 
 import torch
 
-SHORTEST_ROW = 16
-"""Errors of fewer elements differ by luck, which no kernel knows beforehand: they count as one."""
+SHORTEST_LINE = 16
+"""Of fewer elements nothing can be told: then all lines count as one."""
 
 
 def share_within_rms(
@@ -26,7 +26,7 @@ def share_within_rms(
     after = (lowered.double() - truth.double()).square().nan_to_num(torch.inf)
     room = max(0.0, limit**2 - float(before.mean()))
     added = (after - before).nan_to_num(torch.inf)
-    return max(_filled(parts, room) for parts in _parts(added))
+    return max(_filled(lines, room) for lines in _lines(added))
 
 
 def share_within_tolerance(excess: torch.Tensor, matched: float) -> float:
@@ -43,23 +43,23 @@ def share_within_tolerance(excess: torch.Tensor, matched: float) -> float:
     return min(1.0, max(shares) + 1.0 - matched)
 
 
-def _filled(added: torch.Tensor, room: float) -> float:
-    """Share of the parts that fit: the quietest whole, and as much of the next as there is room for.
+def _filled(lines: torch.Tensor, room: float) -> float:
+    """Share of the lines that fit: the quietest whole, and as much of the next as there is room for.
 
-    ``added``: mean square error that each part adds where it is lowered, over equal parts.
+    ``lines``: squares that every element adds where its line is lowered. Which lines are quiet is told by half
+    of their elements and what they add by the other half: no kernel chooses by the luck of its errors.
     """
-    costs = added.clamp(min=0).sort().values / added.numel()
-    total = costs.cumsum(0)
-    whole = int((total <= room).sum())
-    if whole == costs.numel():
-        return 1.0
-    left = room - (float(total[whole - 1]) if whole else 0.0)
-    return (whole + left / float(costs[whole])) / costs.numel()
-
-
-def _parts(added: torch.Tensor) -> list[torch.Tensor]:
-    """Means over rows and over columns."""
-    return [lines.mean(dim=1) for lines in _lines(added)]
+    halves = (lines[:, 0::2], lines[:, 1::2]) if lines.shape[1] > 1 else (lines, lines)
+    shares = []
+    for known, judged in (halves, halves[::-1]):
+        order = known.mean(dim=1).argsort()
+        costs = judged.mean(dim=1).clamp(min=0)[order] / len(lines)
+        total = costs.cumsum(0)
+        whole = int((total <= room).sum())
+        left = room - (float(total[whole - 1]) if whole else 0.0)
+        part = left / float(costs[whole]) if whole < len(lines) else 0.0
+        shares.append((whole + part) / len(lines))
+    return sum(shares) / 2
 
 
 def _lines(values: torch.Tensor) -> list[torch.Tensor]:
@@ -67,5 +67,5 @@ def _lines(values: torch.Tensor) -> list[torch.Tensor]:
     if values.dim() < 2:
         return [values.reshape(1, -1)]
     rows = values.reshape(-1, values.shape[-1])
-    forms = [form for form in (rows, rows.T) if form.shape[1] >= SHORTEST_ROW]
+    forms = [form for form in (rows, rows.T) if form.shape[1] >= SHORTEST_LINE]
     return forms or [values.reshape(1, -1)]

@@ -27,7 +27,7 @@ from solbench.bound._programs import Program
 from solbench.bound._replay import Change, Instead, replay
 from solbench.bound.capture import capture, run_program
 from solbench.bound.graph import Graph
-from solbench.spec import Problem, Workload
+from solbench.spec import Problem, Workload, make_inputs
 
 SEEDS = (0, 1, 2)
 CLEARLY_OFF = 1.5
@@ -160,15 +160,21 @@ class Trials:
     def draw(self, seed: int) -> Draw:
         """Inputs of a seed. Integers stay those of the first one, which the graph was captured with."""
         if seed not in self._draws:
-            inputs = run_program(self.instance.program, seed).inputs
-            first = self._draws[SEEDS[0]].inputs if self._draws else inputs
-            inputs = {n: t if t.dtype.is_floating_point else first[n] for n, t in inputs.items()}
+            inputs = self._inputs(seed)
             references = self._replayed(inputs, False, self._changes({}))
             exact = self.gate.against_float64
             oracle = self._replayed(inputs, True, {}) if exact else references
             wide = {n: _doubled(t) for n, t in inputs.items()} if exact else inputs
             self._draws[seed] = Draw(inputs, references, oracle, wide)
         return self._draws[seed]
+
+    def _inputs(self, seed: int) -> Tensors:
+        if seed == SEEDS[0]:
+            return run_program(self.instance.program).inputs
+        first = self.draw(SEEDS[0]).inputs
+        made = make_inputs(self.instance.problem, self.instance.workload, seed)
+        drawn = {n: t for n, t in made.items() if isinstance(t, torch.Tensor)}
+        return {n: drawn[n] if t.dtype.is_floating_point else t for n, t in first.items()}
 
     def _replayed(
         self,
