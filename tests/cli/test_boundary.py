@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
+from solbench.cli import _console
 from solbench.cli._app import exit_code
+from solbench.cli._records import appending
 from solbench.errors import (
     CaptureError,
     DeviceError,
@@ -155,3 +157,56 @@ def test_what_a_reference_writes_to_the_descriptor_stays_off_stdout() -> None:
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True)
     assert done.stdout == b'{"a": 1}\nafter\n'
     assert done.stderr == b"noise\n"
+
+
+@pytest.mark.parametrize("contents", ["text", b"bytes"])
+def test_a_full_disk_names_the_file(
+    contents: str | bytes, run: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fill(_: str) -> None:
+        _console.write_file(Path("/dev/full"), contents)
+
+    monkeypatch.setattr("solbench.spec.schema", fill)
+    result = run("schema", "trace")
+    assert result.exit_code == 3
+    assert result.stderr == "error: /dev/full: cannot write: No space left on device\n"
+
+
+def test_a_stdout_that_is_full_ends_with_a_message_and_its_exit_code() -> None:
+    command = [sys.executable, "-m", "solbench", "schema", "trace"]
+    with Path("/dev/full").open("w") as full:
+        ran = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
+    assert ran.returncode == 3
+    assert ran.stderr == "error: cannot write: No space left on device\n"
+
+
+def test_a_long_message_of_one_error_is_not_called_a_list_of_them(
+    run: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("solbench.spec.schema", raising(RuntimeError("\n".join("abcdefghijklmn"))))
+    result = run("schema", "trace")
+    assert "more; --debug shows them" in result.stderr
+    assert "solbench check" not in result.stderr
+
+
+def test_records_are_kept_and_told_when_a_run_is_stopped(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "run.jsonl"
+    path.write_text('{"torn": ')
+    with pytest.raises(KeyboardInterrupt), appending(path) as append:
+        append("{}")
+        append("[]")
+        raise KeyboardInterrupt
+    assert path.read_text() == '{"torn": \n{}\n[]\n'
+    assert "run.jsonl: 2 records" in capsys.readouterr().err.replace("\n", "")
+
+
+def test_a_record_that_does_not_fit_names_the_file(capsys: pytest.CaptureFixture[str]) -> None:
+    with (
+        pytest.raises(OSError, match="No space left") as raised,
+        appending(Path("/dev/full")) as append,
+    ):
+        append("{}")
+    assert raised.value.filename == "/dev/full"
+    assert capsys.readouterr().err == "", "nothing was kept"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import errno
 import shutil
 import subprocess
 import sys
@@ -14,7 +15,7 @@ import pytest
 import torch
 from tests.jail.conftest import Spawn, layout_of
 
-from solbench.errors import BuildError
+from solbench.errors import BuildError, DeviceError
 from solbench.jail import Artifact, ScalarField, build
 from solbench.jail.builders import _cache, _compile
 from solbench.jail.builders._flags import checked
@@ -406,3 +407,22 @@ def test_the_cache_folder_follows_the_environment(
     monkeypatch.delenv("SOLBENCH_CACHE_DIR")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
     assert _cache.cache_root() == tmp_path / "xdg" / "solbench"
+
+
+def test_a_cache_that_cannot_be_written_is_a_fault_of_this_machine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    in_the_way = tmp_path / "file"
+    in_the_way.touch()
+    monkeypatch.setenv("SOLBENCH_CACHE_DIR", str(in_the_way / "cache"))
+    with pytest.raises(DeviceError, match=r"cache cannot be written: Not a directory.*CACHE_DIR"):
+        _cache.stored("name", lambda folder: None)
+    monkeypatch.setenv("SOLBENCH_CACHE_DIR", str(tmp_path))
+
+    def fill(folder: Path) -> None:
+        (folder / "source").write_text("x")
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with pytest.raises(DeviceError, match="No space left on device"):
+        _cache.stored("name", fill)
+    assert list((tmp_path / "artifacts").iterdir()) == []

@@ -211,7 +211,7 @@ def test_a_builder_that_is_killed(
 
 _JUDGE = """
 import os, signal, sys
-from solbench.cli._records import open_records
+from solbench.cli._records import appending
 from solbench.judge._floor import NO_FLOOR
 from tests.judge.test_kills import *
 from solbench.spec import trace_line
@@ -225,11 +225,10 @@ def command(self, number, **where):
     return sequence
 JailedWorker.command = command
 def keep(trace):
-    sink.write(trace_line(trace) + chr(10))
-    sink.flush()
+    append(trace_line(trace))
     if state == "trace":
         os.kill(os.getpid(), signal.SIGKILL)
-with open_records(Path(sys.argv[2])) as sink, LocalJudge("cpu", budgets=BUDGETS) as judge:
+with appending(Path(sys.argv[2])) as append, LocalJudge("cpu", budgets=BUDGETS) as judge:
     judge._floor = NO_FLOOR  # spares the test seconds
     print(judge.zygote.pid, flush=True)
     judge.evaluate(PROBLEM, Submission(GOOD).solution(PROBLEM, "x"), on_trace=keep)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import sys
 import traceback
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from rich.text import Text
 from typer.core import TyperGroup
 
 from solbench import __version__
-from solbench.cli._console import ExitCode, emit, err, out, records_only
+from solbench.cli._console import ExitCode, abandon_stdout, emit, err, out, records_only
 from solbench.errors import (
     DeviceError,
     InputError,
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from solbench.cli._lines import ErrorLine
 
 _ENVIRONMENT_ERRORS = (MissingExtra, JailError, DeviceError)
-_DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
+_DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG)
 _USAGE_ERROR = cast(type[Exception], typer.BadParameter.__base__)
 """Click's UsageError. Typer vendors click in some versions, so importing click may give another class."""
 _HANDLED_BY_TYPER = (_USAGE_ERROR, typer.Exit, typer.Abort)
@@ -90,7 +91,9 @@ class _Commands(TyperGroup):
         json_lines = "--json" in ctx.args
         try:
             with records_only() if json_lines else nullcontext():
-                return super().invoke(ctx)
+                result = super().invoke(ctx)
+            sys.stdout.flush()
+            return result
         except _USAGE_ERROR as error:
             if json_lines:
                 emit(_usage(error).record())
@@ -100,9 +103,20 @@ class _Commands(TyperGroup):
         except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - process boundary
             failure = _failure(error)
             _show(failure, error, debug)
-            if json_lines:
+            if not _can_flush():
+                abandon_stdout()
+            elif json_lines:
                 emit(failure.record())
             raise typer.Exit(failure.code) from None
+
+
+def _can_flush() -> bool:
+    """Whether stdout takes what waits for it: it may be the very file that is full."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        return False
+    return True
 
 
 def _usage(error: Exception) -> _Failure:
@@ -118,7 +132,8 @@ def _failure(error: BaseException) -> _Failure:
     if isinstance(error, SolBenchError):
         return _ours(error)
     if isinstance(error, OSError) and error.errno in _DISK_ERRORS:
-        return _Failure(ExitCode.ENVIRONMENT, f"cannot write: {error.strerror}")
+        file = None if error.filename is None else str(error.filename)
+        return _Failure(ExitCode.ENVIRONMENT, f"cannot write: {error.strerror}", file=file)
     if isinstance(error, OSError) and error.filename is not None:
         return _Failure(ExitCode.USAGE, str(error.strerror), file=str(error.filename))
     if isinstance(error, ModuleNotFoundError) and not _is_our_module(error):
@@ -158,7 +173,8 @@ def _show(failure: _Failure, error: BaseException, debug: bool) -> None:
         err().print("".join(traceback.format_exception(error)), markup=False, end="")
     lines = failure.message().splitlines()
     if len(lines) > _MOST_LINES and not debug:
-        more = f"… and {len(lines) - _MOST_LINES} more; 'solbench check PATH' lists them all"
+        where = "'solbench check PATH' lists them all" if failure.others else "--debug shows them"
+        more = f"… and {len(lines) - _MOST_LINES} more; {where}"
         lines = [*lines[:_MOST_LINES], more]
     err().print(Text.assemble((f"{failure.kind}: ", "bold red"), "\n".join(lines)))
 

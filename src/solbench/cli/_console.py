@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import IntEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
@@ -69,6 +70,23 @@ def emit_text(line: str) -> None:
     """Write a line that is a record already."""
     sys.stdout.write(line + "\n")
     sys.stdout.flush()
+
+
+def write_file(path: Path, contents: str | bytes) -> None:
+    """Write a whole file, text as UTF-8. The ``OSError`` of a full disk names the file, as others do."""
+    data = contents.encode("utf-8") if isinstance(contents, str) else contents
+    try:
+        path.write_bytes(data)
+    except OSError as error:
+        error.filename = error.filename or str(path)
+        raise
+
+
+def abandon_stdout() -> None:
+    """What cannot be written to stdout is dropped, so that the interpreter does not try again as it ends."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 1)
+    os.close(nowhere)
 
 
 @contextmanager

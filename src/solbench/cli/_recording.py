@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from solbench.cli import _console
-from solbench.cli._records import open_records
+from solbench.cli._records import appending
 
 if TYPE_CHECKING:
     from solbench.cli._held_out import HeldOut
@@ -22,14 +22,11 @@ def recording(out: Path | None, json_lines: bool) -> Iterator[Keep]:
     """A function that appends a trace to ``out`` and, with ``json_lines``, to stdout; both at once."""
     from solbench.spec import trace_line
 
-    with ExitStack() as stack:
-        sink = stack.enter_context(open_records(out)) if out else None
+    with appending(out) as append:
 
         def keep(trace: Trace) -> None:
             line = trace_line(trace)
-            if sink is not None:
-                sink.write(line + "\n")
-                sink.flush()
+            append(line)
             if json_lines:
                 _console.emit_text(line)
 

@@ -2,28 +2,70 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from io import FileIO
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING
 
-from solbench.errors import InputError
+from solbench.cli import _console
+from solbench.errors import InputError, SolBenchError
 
 if TYPE_CHECKING:
     from solbench.spec import Problem, SolBenchRecord, Solution, Trace
 
 
-def open_records(path: Path) -> TextIO:
-    """A JSONL file to append to. A last line that a killed run left torn is ended, so that the next record
-    stands on a line of its own."""
+Append = Callable[[str], None]
+
+
+@contextmanager
+def appending(path: Path | None) -> Iterator[Append]:
+    """A function that adds a line to a JSONL file, at once; without a file it does nothing.
+
+    A last line that a killed run left torn is ended, so that the next record stands on a line of its own. A run
+    that ends early is told how many records it leaves.
+    """
+    if path is None:
+        yield lambda line: None
+        return
+    kept = 0
+    with _opened(path) as file:
+
+        def append(line: str) -> None:
+            nonlocal kept
+            try:
+                _write_all(file, line + "\n")
+            except OSError as error:
+                error.filename = str(path)
+                raise
+            kept += 1
+
+        try:
+            yield append
+        except (KeyboardInterrupt, OSError, SolBenchError):
+            if kept:
+                _console.note(f"kept in {path}: {kept} {'record' if kept == 1 else 'records'}")
+            raise
+
+
+def _opened(path: Path) -> FileIO:
+    """Without a buffer: what could not be written is not tried again as the file closes."""
     if not path.parent.is_dir():
         remedy = "Make it first, or name another place."
         raise InputError(f"there is no folder '{path.parent}'", key="--out", remedy=remedy)
     torn = path.is_file() and _is_torn(path)
-    file = path.open("a", encoding="utf-8")
+    file = path.open("ab", buffering=0)
     if torn:
-        file.write("\n")
+        _write_all(file, "\n")
     return file
+
+
+def _write_all(file: FileIO, text: str) -> None:
+    """A disk that is nearly full takes a part of a line before it refuses."""
+    data = text.encode("utf-8")
+    while data:
+        data = data[file.write(data) :]
 
 
 def _is_torn(path: Path) -> bool:

@@ -71,11 +71,11 @@ def bound_command(
     from solbench.cli._hardware import resolve_hardware
     from solbench.cli._lines_bound import BoundLine
     from solbench.cli._problems import program_paths
-    from solbench.cli._records import open_records
+    from solbench.cli._records import appending
 
     bounds: list[Bound] = []
     with ExitStack() as stack:
-        sink = stack.enter_context(open_records(out)) if out else None
+        append = stack.enter_context(appending(out))
         bar = stack.enter_context(_console.progress("deriving bounds", None))
         lines = bound_lines(
             stack.enter_context(program_paths(paths)),
@@ -91,9 +91,7 @@ def bound_command(
         for bound in lines:
             bounds.append(bound)
             line = _console.json_line(_console.plain(BoundLine.of(bound)))
-            if sink is not None:
-                sink.write(line + "\n")
-                sink.flush()
+            append(line)
             if json_lines:
                 _console.emit_text(line)
             bar.advance(bound.problem)

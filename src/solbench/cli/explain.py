@@ -189,14 +189,14 @@ def _write_files(
     from solbench.report import cache_plot as draw_curves
 
     if plot is not None:
-        plot.write_bytes(bound_plot(bound, plot.suffix))
+        _console.write_file(plot, bound_plot(bound, plot.suffix))
     if cache_plot is not None:
         if curves is None:
             raise InputError("there is no contraction to draw", key="--cache-plot")
         title = f"{bound.problem} on {bound.hardware}"
-        cache_plot.write_bytes(draw_curves(curves, title, cache_plot.suffix))
+        _console.write_file(cache_plot, draw_curves(curves, title, cache_plot.suffix))
     if html is not None:
-        html.write_text(explain_page(bound, curves), encoding="utf-8")
+        _console.write_file(html, explain_page(bound, curves))
 
 
 def _print(bound: Bound, method: Method, why_not: bool, curves: CacheReport | None) -> None:

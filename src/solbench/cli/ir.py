@@ -49,7 +49,7 @@ def export_command(
     program = _lifted(path, workload, blobs)
     if out is not None:
         text = _console.json_line(document(program)) + "\n" if json_lines else export_ir(program)
-        out.write_text(text, encoding="utf-8")
+        _console.write_file(out, text)
         if json_lines:
             _console.emit(GraphFileLine(file=str(out), operations=len(program.lifted.steps)))
     elif json_lines:
@@ -112,7 +112,7 @@ def picture_command(
         raise InputError("is not the name of an SVG file", file=svg, key="--svg")
     stored = path.suffix in (".yaml", ".yml")
     program = read_ir(path) if stored else _lifted(path, workload, blobs)
-    svg.write_text(graph_svg(program.lifted), encoding="utf-8")
+    _console.write_file(svg, graph_svg(program.lifted))
     if json_lines:
         from solbench.cli._lines import PictureLine
 

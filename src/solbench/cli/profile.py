@@ -87,7 +87,7 @@ def profile_command(
             traces = _with_nsight(problem, solution, traces, device)
         _record(traces, out)
     if page is not None:
-        page.write_text(html_page(traces, f"{problem.name}: profile"), encoding="utf-8")
+        _console.write_file(page, html_page(traces, f"{problem.name}: profile"))
     if json_lines:
         for trace in traces:
             _console.emit(feedback(trace))

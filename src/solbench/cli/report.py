@@ -40,7 +40,7 @@ def report_command(
         )
     summaries = [summarise(group) for group in by_solution(traces).values()]
     if page is not None:
-        page.write_text(html_page(traces, title), encoding="utf-8")
+        _console.write_file(page, html_page(traces, title))
     if json_lines:
         for summary in summaries:
             _console.emit(summary)

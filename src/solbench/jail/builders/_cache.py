@@ -8,6 +8,7 @@ import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from solbench.errors import DeviceError
 from solbench.jail._folders import OwnedFolder
 
 _FORMAT = 1
@@ -38,15 +39,24 @@ def stored(name: str, make: Callable[[Path], None]) -> Path:
     folder = cache_root() / "artifacts" / name
     if folder.is_dir():
         return folder
-    folder.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise _unwritable(error) from error
     with OwnedFolder(".staging-", folder.parent) as staging:
         try:
             make(staging)
             staging.rename(folder)
-        except OSError:
+        except OSError as error:
             if not folder.is_dir():
-                raise
+                raise _unwritable(error) from error
     return folder
+
+
+def _unwritable(error: OSError) -> DeviceError:
+    """A full or read-only disk is no fault of the submission, nor of the code here."""
+    where = f"the build cache {cache_root()} cannot be written: {error.strerror}"
+    return DeviceError(f"{where}. Make room, or name another folder in SOLBENCH_CACHE_DIR")
 
 
 def write_sources(folder: Path, texts: Mapping[str, str]) -> None:
