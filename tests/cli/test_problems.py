@@ -8,6 +8,7 @@ import pytest
 
 from solbench.cli._problems import open_problem, program_paths
 from solbench.errors import InputError
+from solbench.suite import names
 
 
 def test_a_problem_of_the_suite_is_bounded_by_its_name(run: Any) -> None:
@@ -43,3 +44,12 @@ def test_folders_are_left_as_they_are_and_exports_are_gone_afterwards(problem_fo
         assert paths[0] == problem_folder
         assert (paths[1] / "workload_smoke.jsonl").is_file()
     assert not paths[1].exists()
+
+
+def test_a_pattern_stands_for_the_problems_that_it_matches() -> None:
+    wanted = [name for name in names() if name.startswith("rmsnorm_h")]
+    assert len(wanted) > 1
+    with program_paths([Path("suite:rmsnorm_h*")]) as paths:
+        assert [path.name for path in paths] == wanted
+    with pytest.raises(InputError, match="no problem 'z"), program_paths([Path("suite:z*")]):
+        pass

@@ -6,7 +6,6 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,7 +13,7 @@ import typer
 
 from solbench.cli import _console
 from solbench.cli._held_out import with_held_out
-from solbench.cli._problems import SUITE_PREFIX
+from solbench.cli._problems import chosen_names
 from solbench.cli._recording import Keep, opened_last, recording
 from solbench.cli._records import Conditions, finished_among, read_finished
 from solbench.errors import InputError
@@ -158,19 +157,6 @@ def _tasks(request: SuiteRequest) -> Iterator[Task]:
             file=request.solutions,
             remedy="Name files NAME.json, or folders NAME with solution.json or sources.",
         )
-
-
-def chosen_names(pattern: str) -> tuple[str, ...]:
-    """Names that a pattern such as ``suite:gemm_*`` matches; ``InputError`` if none does."""
-    from solbench.suite import names
-
-    bare = pattern.removeprefix(SUITE_PREFIX) or "*"
-    chosen = tuple(name for name in names() if fnmatchcase(name, bare))
-    if not chosen:
-        raise InputError(
-            f"the suite has no problem '{bare}'", remedy="See 'solbench suite list' for the names."
-        )
-    return chosen
 
 
 def _solution(problem: Problem, folder: Path | None) -> Solution | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from fnmatch import fnmatchcase
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
@@ -53,7 +54,7 @@ def _suite_problem(name: str, workloads_file: Path | None) -> Problem:
 def program_paths(paths: Sequence[Path]) -> Iterator[list[Path]]:
     """Paths on disk for ``paths``: problems of the suite are exported, for as long as the context lasts.
 
-    ``suite:`` alone stands for all of them.
+    ``suite:`` alone stands for all of them, ``suite:gemm_*`` for those that it matches.
     """
     with TemporaryDirectory(prefix="solbench-suite-") as exported:
         yield [found for path in paths for found in _on_disk(path, Path(exported))]
@@ -62,7 +63,21 @@ def program_paths(paths: Sequence[Path]) -> Iterator[list[Path]]:
 def _on_disk(path: Path, folder: Path) -> list[Path]:
     if not str(path).startswith(SUITE_PREFIX):
         return [path]
-    from solbench.suite import export, names
+    from solbench.suite import export
 
-    bare = str(path).removeprefix(SUITE_PREFIX)
-    return [export(name, folder) for name in ([bare] if bare else names())]
+    return [export(name, folder) for name in chosen_names(str(path))]
+
+
+def chosen_names(pattern: str) -> tuple[str, ...]:
+    """Names that a pattern such as ``suite:gemm_*`` matches, all for none; ``InputError`` if there is none."""
+    from solbench.suite import names, source_of
+
+    bare = pattern.removeprefix(SUITE_PREFIX) or "*"
+    chosen = tuple(name for name in names() if fnmatchcase(name, bare))
+    if chosen:
+        return chosen
+    if not any(sign in bare for sign in "*?["):
+        return (source_of(bare).name,)  # its error names what is near
+    raise InputError(
+        f"the suite has no problem '{bare}'", remedy="See 'solbench suite list' for the names."
+    )

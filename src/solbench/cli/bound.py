@@ -33,7 +33,7 @@ def bound_command(
         typer.Argument(
             metavar="PATH...",
             help="Problem folders, modules (Model, get_inputs, get_init_inputs), folders of either, "
-            "or suite:NAME; 'suite:' alone is the whole suite.",
+            "or suite:NAME, where NAME may be a pattern; 'suite:' alone is the whole suite.",
         ),
     ],
     hardware: Hardware = None,
