@@ -60,7 +60,8 @@ def coverage_command(
         list[Path],
         typer.Argument(
             metavar="PATH...",
-            help="Problem folders, modules, folders of either, or suite:NAME (a pattern will do; 'suite:' is all).",
+            help="Problem folders, modules, folders of either, or suite:NAME (a pattern will do; "
+            "'suite:' is all).",
         ),
     ],
     rules: Rules = None,
