@@ -256,3 +256,54 @@ def test_heads_that_are_folded_into_the_rows_of_a_product_keep_the_triangle(
     inputs = [torch.empty(rows, heads, 32, device="meta"), torch.empty(columns, 32, device="meta")]
     demand = analyse(*capture(function_program(attend, inputs)))
     assert sum(demand.matrix_flops.values()) == 2 * 2 * 32 * heads * seen
+
+
+def cache_bytes_read(heads_in_rows: bool) -> tuple[int, int]:
+    """Of a flat cache of 2^28 elements: what attention over ragged lengths reads, and what it must."""
+    batch, heads, keys, channels = 64, 8, 4096, 128
+    lengths = torch.arange(batch) * 37 % keys + 1  # in no order
+
+    def attend(query, cache):
+        rows = cache.view(batch, heads, keys, channels)
+        stale = (torch.arange(keys) >= lengths[:, None])[:, None, None]
+        logits = (query @ rows.transpose(-1, -2)).masked_fill(stale, float("-inf"))
+        return torch.softmax(logits, dim=-1) @ rows
+
+    shape = (batch * heads, keys * channels) if heads_in_rows else (batch, heads * keys * channels)
+    inputs = [
+        torch.empty(batch, heads, 1, channels, device="meta"),
+        torch.empty(shape, device="meta"),
+    ]
+    demand = analyse(*capture(function_program(attend, inputs)))
+    read = max((t for t in demand.traffic if t.direction == "read"), key=lambda t: t.declared_bytes)
+    return read.bytes, int(lengths.sum()) * heads * channels * 4
+
+
+def test_ragged_lengths_reach_a_cache_whose_rows_are_flat() -> None:
+    """Both sides of the mask are folded: batch with heads, keys with their channels."""
+    read, needed = cache_bytes_read(heads_in_rows=True)
+    assert read == needed
+
+
+def test_no_more_is_read_where_intervals_break() -> None:
+    """A row of all heads holds as many intervals; then less is claimed, never more."""
+    read, needed = cache_bytes_read(heads_in_rows=False)
+    assert read <= needed
+
+
+def test_of_windows_that_a_mask_cuts_the_others_count() -> None:
+    """3600 windows, six heads: 2^26 positions, folded to one batch. Of 80 windows halves are apart."""
+    windows, heads, tokens, channels = 3600, 6, 64, 30
+    half = torch.arange(tokens) < tokens // 2
+    cut = torch.arange(windows) >= windows - 80
+
+    def attend(query, key, value):
+        apart = cut[:, None, None] & (half[:, None] != half[None])
+        logits = (query @ key.transpose(-1, -2)).masked_fill(apart[:, None], float("-inf"))
+        return torch.softmax(logits, dim=-1) @ value
+
+    inputs = [torch.empty(windows, heads, tokens, channels, device="meta") for _ in range(3)]
+    demand = analyse(*capture(function_program(attend, inputs)))
+    each = 2 * heads * tokens * tokens * channels
+    flops = sum(demand.matrix_flops.values())
+    assert 2 * each * (windows - 80) <= flops <= 2 * each * (windows - 80) + each * 80

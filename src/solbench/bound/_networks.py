@@ -163,7 +163,9 @@ class _Search:
 
     def _follow(self, value: int, dims: list[Dim], network: _Network, adds: bool) -> None:
         maker = self.lifted.maker.get(value)
-        alone = maker is not None and (len(self.readings[value]) == 1 or self._read_apart(value))
+        alone = maker is not None and (
+            len(self.readings.get(value, ())) == 1 or self._read_apart(value)
+        )
         if maker is None or not alone or not self._expand(maker, value, dims, network, adds):
             network.factors.append([a for d in dims for a in d.atoms])
 

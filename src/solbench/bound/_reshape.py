@@ -118,12 +118,58 @@ def _through_joint(
         banded = None
         if len(cluster) == 1:
             banded = _through_bands(joint, box, involved, simple, source, target)
-        # Nothing, the safe side, if it cannot be followed.
-        return banded or Joint(tuple(theirs[:1]), np.zeros(target[theirs[0]], dtype=np.bool_))
+        return banded or _certain(cluster, box, involved, source, target)
     only = Box(box.sets, tuple(cluster))
     member = np.broadcast_to(_region.membership(only, dims, source), [source[d] for d in dims])
     member = np.transpose(member, [dims.index(d) for d in mine])
-    return Joint(tuple(theirs), member.reshape([target[d] for d in theirs]))
+    return _leaner(theirs, member.reshape([target[d] for d in theirs]))
+
+
+def _leaner(dims: Sequence[int], mask: Mask) -> Joint:
+    """A mask without the dimensions along which it does not vary: heads that were folded into rows, say."""
+    kept = list(dims)
+    for dim in dims:
+        axis = kept.index(dim)
+        first = np.take(mask, [0], axis=axis)
+        if len(kept) > 1 and bool((mask == first).all()):
+            mask, kept = first.squeeze(axis), [d for d in kept if d != dim]
+    return Joint(tuple(kept), mask)
+
+
+def _certain(
+    cluster: Sequence[Joint], box: Box, involved: Sequence[Group], source: Shape, target: Shape
+) -> Joint:
+    """What surely holds of joints that are too large to spell out: less, which is the safe side.
+
+    Only the regrouped dimensions are spelled out, with what holds at every index of the others: windows of an
+    image that no mask cuts, say.
+    """
+    mine, theirs = ([d for g in involved for d in g[side]] for side in (0, 1))
+    sizes = [source[d] for d in mine]
+    if prod(sizes) > DENSE_LIMIT or any(prod(j.mask.shape) > DENSE_LIMIT for j in cluster):
+        return Joint(tuple(theirs[:1]), np.zeros(target[theirs[0]], dtype=np.bool_))
+    joints = [_at_every_other(joint, box, mine) for joint in cluster]
+    kept = [joint for joint in joints if joint is not None]
+    order = sorted(mine)
+    member = _region.membership(Box(box.sets, tuple(kept)), tuple(order), source)
+    member = np.broadcast_to(member, [source[d] for d in order])
+    member = np.transpose(member, [order.index(d) for d in mine])
+    return _leaner(theirs, member.reshape([target[d] for d in theirs]))
+
+
+def _at_every_other(joint: Joint, box: Box, dims: Sequence[int]) -> Joint | None:
+    """A joint over ``dims`` only: where it holds at all indices of its other dimensions that the box has."""
+    own = joint.mask.dense() if isinstance(joint.mask, _bands.Bands) else joint.mask
+    for axis, dim in enumerate(joint.dims):
+        if dim not in dims:
+            inside: Mask = np.take(own, _sets.to_array(box.sets[dim]), axis=axis)
+            own = np.all(inside, axis=axis, keepdims=True)
+    kept = tuple(d for d in joint.dims if d in dims)
+    if not kept:
+        return None
+    return Joint(
+        kept, own.reshape([n for n, d in zip(own.shape, joint.dims, strict=True) if d in dims])
+    )
 
 
 def _through_bands(
@@ -134,34 +180,66 @@ def _through_bands(
     source: Shape,
     target: Shape,
 ) -> Joint | None:
-    """One interval a row, where the rows alone are merged with other dimensions, or split into some.
+    """One interval a row, where rows or columns are merged with other dimensions, or split into some.
 
     A causal mask over query and key, once heads are folded into the rows of a product: the same interval for
     every head.
     """
-    rows = [d for d in joint.dims if d not in simple]
-    if len(joint.dims) != 2 or len(rows) != 1 or len(involved) != 1:
+    if len(joint.dims) != 2:
         return None
-    column = next(d for d in joint.dims if d in simple)
-    lines = _bands.of_mask(joint.mask)
-    if lines is not None and joint.dims[0] != rows[0]:
-        lines = lines.transposed()
-    (mine, theirs) = involved[0]
-    if lines is None:
-        return None
+    unchanged = [((d,), (simple[d],)) for d in joint.dims if d in simple]
+    own = {d: g for g in (*involved, *unchanged) for d in g[0]}
+    for column, row in (joint.dims, joint.dims[::-1]):
+        step = _step(column, own[column], box, source)
+        lines = _lines(joint.mask, turned=joint.dims[0] != row)
+        if step is None or lines is None or own[column] is own[row]:
+            continue
+        moved = _rows_moved(lines, row, own[row], box, source, target)
+        if moved is not None:
+            axis, low, high = moved
+            wide = _bands.bands(low * step, high * step, source[column] * step)
+            return Joint((own[row][1][axis], own[column][1][0]), wide)
+    return None
+
+
+def _step(column: int, group: Group, box: Box, source: Shape) -> int | None:
+    """How many elements of the target one step of a column takes; ``None`` where an interval would break.
+
+    A column may be merged with whole dimensions inside it: a key with its channels, in a cache of flat rows.
+    """
+    mine, theirs = group
+    if len(mine) == len(theirs) == 1:
+        return 1
+    whole = all(len(box.sets[d]) == source[d] for d in mine)
+    return (
+        prod(source[d] for d in mine[1:])
+        if whole and mine[0] == column and len(theirs) == 1
+        else None
+    )
+
+
+def _rows_moved(
+    lines: _bands.Bands, row: int, group: Group, box: Box, source: Shape, target: Shape
+) -> tuple[int, NDArray[Any], NDArray[Any]] | None:
+    """Which of the target's dimensions the intervals depend on, and the intervals along it."""
+    mine, theirs = group
     sizes = tuple(source[d] for d in mine)
     places = np.unravel_index(np.arange(prod(sizes)), sizes)
-    own = places[mine.index(rows[0])]
+    own = places[mine.index(row)]
     held = np.ones(len(own), dtype=np.bool_)
     for dim, place in zip(mine, places, strict=True):
         held &= _sets.to_mask(box.sets[dim], source[dim])[place]
     low, high = (np.where(held, ends[own], 0) for ends in (lines.low, lines.high))
-    axis = _only_axis(np.stack([low, high]).reshape(2, *(target[d] for d in theirs)))
-    if axis is None:
-        return None
     shape = tuple(target[d] for d in theirs)
-    lines = _bands.bands(_along(low, axis, shape), _along(high, axis, shape), source[column])
-    return Joint((theirs[axis], simple[column]), lines)
+    axis = _only_axis(np.stack([low, high]).reshape(2, *shape))
+    return None if axis is None else (axis, _along(low, axis, shape), _along(high, axis, shape))
+
+
+def _lines(mask: Mask | _bands.Bands, *, turned: bool) -> _bands.Bands | None:
+    """One interval a row, or a column if ``turned``."""
+    if isinstance(mask, _bands.Bands):
+        return mask.transposed() if turned else mask
+    return _bands.of_mask(mask.T if turned else mask)
 
 
 def _only_axis(ends: NDArray[Any]) -> int | None:
