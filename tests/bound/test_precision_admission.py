@@ -2,8 +2,9 @@
 
 y = x @ w over 1,024 standard normal pairs: outputs have a standard deviation of 32, and a relative error of e
 (root mean square) in every operand gives an error of sqrt(2) · e · 32. 99 % of a normal error lie within 2.58
-of its deviations. With e about 1e-4 (11 bits), 8e-4 (8 bits), 8e-3 (127 steps up to 3.5), 2.6e-2 (4 bits) and
-9e-2 (E2M1 with block scales), the tolerances at which each passes are 0.012, 0.1, 0.9, 3 and 11.
+of its deviations. With e about 1e-4 (11 bits), 8e-4 (8 bits), 6.3e-3 (127 steps up to 2.8, the largest of 128),
+2.6e-2 (4 bits) and 9e-2 (E2M1 with block scales), the tolerances at which each passes are 0.012, 0.1, 0.74, 3
+and 11.
 """
 
 from __future__ import annotations
@@ -103,9 +104,9 @@ def test_a_part_of_a_product_is_priced_at_a_class_that_all_of_it_may_not_have() 
     bound = bound_of(problem(0.4))
     assert bound.admission is not None
     (place,) = bound.admission.places
-    # int8 for all of it gives 0.9, and errors grow with the root of the share
+    # int8 for all of it gives 0.74, and errors grow with the root of the share
     assert (place.admitted, place.part) == ("fp16", "int8")
-    assert place.part_share == pytest.approx((0.4 / 0.9) ** 2, rel=0.3)
+    assert place.part_share == pytest.approx((0.4 / 0.74) ** 2, rel=0.25)
     # 4096 FLOP per SM and clock in fp16, 8192 in int8, and 256 beside them for whichever
     share = place.part_share
     rate = 132 * 1.98e9
@@ -125,7 +126,7 @@ def test_the_share_is_what_a_kernel_can_lower_that_splits_the_sum() -> None:
 
     def matched(part: float) -> float:
         cut = int(part * 1024)
-        low = round_to("int8", x[:, :cut], (-1,)) @ round_to("int8", y[:cut], (-2,))
+        low = round_to("int8", x, (-1,))[:, :cut] @ round_to("int8", y, (-2,))[:cut]
         error = low + x[:, cut:] @ y[cut:] - x @ y
         return float((error.abs() <= 0.4).double().mean())
 
@@ -149,7 +150,7 @@ def test_the_evidence_says_how_far_from_the_tolerance_each_class_was() -> None:
     assert admission.axes is not None
     assert admission.axes["k"] == 1024  # the summed length stays
     errors = {t.kind: t.error_over_tolerance for t in admission.places[0].trials}
-    assert errors["int8"] == pytest.approx(0.9 / 0.4, rel=0.25)
+    assert errors["int8"] == pytest.approx(0.74 / 0.4, rel=0.2)
     assert errors["fp8"] == pytest.approx(3.0 / 0.4, rel=0.25)
     assert errors["fp16"] < 0.1
 
@@ -238,8 +239,8 @@ def test_whoever_asks_for_admitted_precision_gets_no_bound_that_is_undecided() -
 
 
 def test_each_product_is_tried_alone_where_not_all_pass_together() -> None:
-    # 127 steps alone give 0.9 for either product, and sqrt(2) times that for their sum
-    bound = bound_of(problem(1.1, reference=TWO))
+    # 127 steps alone give 0.74 for either product, and sqrt(2) times that for their sum
+    bound = bound_of(problem(0.9, reference=TWO))
     assert bound.admission is not None
     assert kinds(bound) == ["int8", "int8"]
     assert bound.admission.together is False

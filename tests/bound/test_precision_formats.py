@@ -51,6 +51,23 @@ def test_every_row_has_its_own_scale() -> None:
     ]
 
 
+def test_a_long_sum_has_a_scale_for_every_128_elements() -> None:
+    # the first block's largest is 127, the second's 1.27: steps of 1 and of 0.01
+    values = [127.0] + [1.4] * 127 + [1.27] + [0.014] * 71
+    found = round_to("int8", row(*values), (-1,))[0]
+    assert found[:128].tolist() == pytest.approx([127.0] + [1.0] * 127)
+    assert found[128:].tolist() == pytest.approx([1.27] + [0.01] * 71)
+
+
+def test_blocks_lie_along_the_longest_summed_dimension() -> None:
+    tensor = torch.ones(1, 130, 2, dtype=torch.float64)
+    tensor[0, 0, 0] = 127.0
+    tensor[0, 129, 1] = 0.014
+    found = round_to("int8", tensor, (1, 2))
+    assert found[0, 1:128].unique().tolist() == pytest.approx([1.0])
+    assert float(found[0, 129, 1]) == pytest.approx(2 / 127)  # 1.78 steps of 1 / 127
+
+
 def test_fp4_takes_its_scale_from_sixteen_elements() -> None:
     loud = [6.0, 2.4, -0.3] + [0.0] * 13  # scale 1: 2.4 is nearer 2 than 3; 0.3 nearer 0.5 than 0
     quiet = [x / 8 for x in loud]

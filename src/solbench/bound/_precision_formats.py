@@ -1,8 +1,8 @@
 """Lower precision as a kernel would do it: kinds of product that units offer, and how each rounds.
 
 A *kind* is a format, and for a split product the number of its passes. Rounding is the kindest form of each: a
-scale for every row along the summed dimensions, exact products, exact sums. A kernel can do no better with
-that unit, so what fails here fails there.
+scale for every 128 elements of a sum, exact products, exact sums. A kernel can do no better with that unit and
+still be faster, so what fails here fails there.
 """
 
 from __future__ import annotations
@@ -27,11 +27,31 @@ class Kind:
     round: Round
 
 
+SCALE_BLOCK = 128
+"""Elements of a summed dimension under one scale. The sum of a block is scaled by ordinary arithmetic, some
+three operations a result: 32 elements would keep the ordinary cores longer than the product takes."""
+
+
 def _scaled(tensor: torch.Tensor, summed: Sequence[int], largest: float) -> torch.Tensor:
-    """The scale that takes the largest element to ``largest``; the summed dimensions have size 1."""
+    """The scale that takes the largest element to ``largest``; broadcasts against the tensor."""
     dims = tuple(summed) or tuple(range(tensor.dim()))
-    peak = tensor.abs().amax(dim=dims, keepdim=True) if tensor.numel() else tensor.new_ones(())
+    peak = _peaks(tensor.abs(), dims) if tensor.numel() else tensor.new_ones(())
     return torch.where(peak > 0, peak / largest, torch.ones_like(peak))
+
+
+def _peaks(magnitude: torch.Tensor, dims: Sequence[int]) -> torch.Tensor:
+    """Largest elements, of every block along the longest of the dimensions and of all along the others."""
+    if not dims:
+        return magnitude
+    long = max(dims, key=lambda d: magnitude.shape[d])
+    length = magnitude.shape[long]
+    others = tuple(d for d in dims if d != long)
+    peak = magnitude.amax(dim=others, keepdim=True) if others else magnitude
+    blocks = [
+        block.amax(dim=long, keepdim=True).expand_as(block)
+        for block in torch.split(peak, SCALE_BLOCK, dim=long)
+    ]
+    return torch.cat(blocks, dim=long) if length > SCALE_BLOCK else blocks[0]
 
 
 def _significand(bits: int) -> Round:
@@ -45,7 +65,7 @@ def _significand(bits: int) -> Round:
 
 
 def _through(dtype: torch.dtype, largest: float) -> Round:
-    """A cast there and back, with a scale a row."""
+    """A cast there and back, under scales."""
 
     def round_(tensor: torch.Tensor, summed: Sequence[int]) -> torch.Tensor:
         scale = _scaled(tensor, summed, largest)
@@ -56,7 +76,7 @@ def _through(dtype: torch.dtype, largest: float) -> Round:
 
 
 def _fixed(largest: int) -> Round:
-    """Whole numbers up to ``largest``, with a scale a row."""
+    """Whole numbers up to ``largest``, under scales."""
 
     def round_(tensor: torch.Tensor, summed: Sequence[int]) -> torch.Tensor:
         scale = _scaled(tensor, summed, float(largest))
@@ -102,7 +122,7 @@ KINDS: dict[str, Kind] = {
     "fp32": Kind("fp32", 1, _significand(24)),
 }
 """``x3``: both operands in two parts, the product of the two low ones left out: it is below the last bit.
-int8 in two parts has 7 and 8 bits under a scale a row; fp16 needs that scale too, for its range."""
+int8 in two parts has 7 and 8 bits under a scale; fp16 needs scales too, for its range."""
 
 
 def round_to(kind: str, tensor: torch.Tensor, summed: Sequence[int]) -> torch.Tensor:
