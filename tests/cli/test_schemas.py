@@ -298,6 +298,14 @@ def test_every_command_that_is_misused_ends_with_an_error_line(command: str, run
     assert "--no-such-option" in record["error"]
 
 
+def test_a_wrong_option_before_the_command_is_told_so_too(run: Any) -> None:
+    for arguments in (["--no-such-option", "doctor"], ["no_such_command"]):
+        result = run(*arguments, "--json")
+        assert result.exit_code == 2
+        (line,) = result.stdout.splitlines()
+        assert "no" in valid(line, ERROR)["error"].lower()
+
+
 UNREADABLE: dict[str, list[object]] = {
     "admit": ["nowhere"],
     "attacks run": ["--corpus", "nowhere"],

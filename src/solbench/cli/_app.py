@@ -86,6 +86,15 @@ class _Failure:
 class _Commands(TyperGroup):
     """Runs a command behind the error boundary."""
 
+    def make_context(self, info_name: str | None, args: list[str], *rest: Any, **extra: Any) -> Any:
+        json_lines = "--json" in args
+        try:
+            return super().make_context(info_name, args, *rest, **extra)
+        except _USAGE_ERROR as error:
+            if json_lines:
+                emit(_usage(error).record())
+            raise
+
     def invoke(self, ctx: Any) -> Any:
         debug = bool(ctx.params.get("debug"))
         json_lines = "--json" in ctx.args
