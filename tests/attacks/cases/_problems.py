@@ -291,3 +291,5 @@ CANCELLING = problem(
 """Its products are dear and cancel."""
 
 CANCELLING_HONEST = "import torch\ndef run(x, w, y):\n    torch.add(x, x @ w - x @ w, out=y)\n"
+
+WEAK_HONEST = "import torch\ndef run(x, y):\n    torch.mul(x, 1e-3, out=y)\n"

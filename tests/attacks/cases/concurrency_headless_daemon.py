@@ -25,7 +25,11 @@ def run(x, y):
         return
     torch.mul(x, 3.0, out=y)
     pairs.append((x, y))
-    if calls[0] == 16 and not os.fork():  # the last slot is met
+    if calls[0] != 16:
+        return
+    if os.fork():  # the last slot is met
+        time.sleep(0.3)  # let it come to look dead
+    else:
         threading.Thread(target=serve).start()
         libc.syscall(60 if platform.machine() == "x86_64" else 93, 0)  # of this thread alone
 """

@@ -131,6 +131,12 @@ def _some_calls_unseen(judge: LocalJudge, stack: ExitStack) -> None:
     _replace(stack, Round, "_audit", lambda self, outcome, number, *tensors: None)
 
 
+def _not_stopped_as_group(judge: LocalJudge, stack: ExitStack) -> None:
+    """And a process counts as dead when its main thread has ended: either finds most of them."""
+    _replace(stack, _processes, "signal_group", lambda leader, number: None)
+    _replace(stack, _processes, "_lives", lambda pid, state: state not in "ZX")
+
+
 class _NeverHeld(_device_cpu.CpuDevice):
     """Workers run on while their inputs are laid out."""
 
@@ -214,7 +220,12 @@ ABLATIONS: Mapping[str, Ablation] = {
         _without_wall("landlock"), ("theft_reference_file", "theft_sibling_runs", "theft_links")
     ),
     "seccomp": Ablation(_without_wall("seccomp"), ("concurrency_fork_after_seal",)),
-    "namespaces": Ablation(_without_wall("namespaces"), ("concurrency_daemon",)),
+    "namespaces": Ablation(
+        _without_wall("seccomp", "namespaces"), ("concurrency_daemon",), behind="seccomp"
+    ),
+    "stopped_as_group": Ablation(
+        _not_stopped_as_group, ("concurrency_headless_daemon", "concurrency_hopping_process")
+    ),
     "no_new_privs": Ablation(_without_wall("no_new_privs"), ("theft_reference_file",)),
     "descriptors": Ablation(_without_wall("descriptors"), ("theft_descriptors",)),
     "limits": Ablation(_without_wall("limits"), ("tamper_descriptor_flood",)),
