@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
 from solbench.errors import SpecError, SpecErrors
-from solbench.spec._document import json_lines, parse_json, read_text
+from solbench.spec import Solution
+from solbench.spec._document import json_lines, parse_json, read_json_text, read_text
 from solbench.spec._json_positions import dotted, scan
 
 TEXT = """{
@@ -117,3 +119,15 @@ def test_lines_keep_their_numbers_and_their_errors(tmp_path: Path) -> None:
     assert not isinstance(first, SpecError) and first.value == {"a": 1}
     assert isinstance(second, SpecError) and second.line == 3
     assert not isinstance(third, SpecError) and (third.value, third.first_line) == ({"a": 3}, 4)
+
+
+def test_a_list_whose_only_item_is_wrong_is_not_called_empty_too() -> None:
+    solution = {
+        "name": "x", "definition": "d", "author": "me", "sources": [],
+        "spec": {"languages": ["cobol"], "target_hardware": ["LOCAL"], "entry_point": "k.py::run"},
+    }  # fmt: skip
+    with pytest.raises(SpecErrors) as raised:
+        read_json_text(Solution, json.dumps(solution), "file")
+    found = {error.key: str(error) for error in raised.value.errors}
+    assert set(found) == {"spec.languages[0]", "sources"}
+    assert found["sources"].endswith("sources: is empty. It needs 1 at least.")

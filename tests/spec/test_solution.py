@@ -128,7 +128,7 @@ def test_all_rules_report_together(tmp_path: Path, solution: Any) -> None:
         ("def run(x, factor): pass", True, "takes 2, but is called with 2 inputs and 1 outputs"),
         ("\ndef run(x): pass", False, r"\(main.py line 2\) takes 1, but is called with 2 inputs"),
         ("def ran(x, factor): pass", False, "main.py does not define 'run' at top level"),
-        ("def run(", False, "main.py is not Python"),
+        ("\ndef run(", False, "main.py line 2 is not Python"),
     ],
 )
 def test_signatures_are_judged_before_anything_runs(

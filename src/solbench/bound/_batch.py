@@ -56,6 +56,12 @@ def find_programs(path: Path | str) -> list[Found]:
     if root.is_file():
         if root.name == "definition.json":
             return [Found("problem", root.parent)]
+        if root.suffix != ".py":
+            raise InputError(
+                "is no program",
+                file=root,
+                remedy="Name a problem folder, its definition.json, or a Python module.",
+            )
         return [Found("module", root)]
     if not root.is_dir():
         raise InputError("no such file or folder", file=root)

@@ -39,7 +39,7 @@ def signature_error(solution: Solution, definition: Definition) -> str | None:
     try:
         tree = parse_python(solution.source(spec.entry_file))
     except SpecError as error:
-        return f"{spec.entry_file} {error.what}"
+        return f"{_place(spec.entry_file, error)} {error.what}"
     if not defines(tree, spec.entry_function):
         return f"{spec.entry_file} does not define '{spec.entry_function}' at top level"
     signature = signature_of(tree, spec.entry_function)
@@ -64,8 +64,7 @@ def _python_errors(
         try:
             parse_python(source.content)
         except SpecError as error:
-            place = f" line {error.line}" if error.line else ""
-            yield document.error(("sources", index), f"{source.path}{place} {error.what}")
+            yield document.error(("sources", index), f"{_place(source.path, error)} {error.what}")
             entry_parses &= source.path != solution.spec.entry_file
     if not entry_parses:
         return
@@ -78,6 +77,10 @@ def _python_errors(
         remedy = "Without destination passing, set 'destination_passing_style' to false."
         passing = solution.spec.destination_passing_style
         yield document.error(("spec", "entry_point"), problem, remedy if passing else None)
+
+
+def _place(path: str, error: SpecError) -> str:
+    return f"{path} line {error.line}" if error.line else path
 
 
 def _undefined_entry(document: Document, solution: Solution) -> Iterator[SpecError]:

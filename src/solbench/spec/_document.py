@@ -206,13 +206,24 @@ def validated(model: type[_Model], document: Document) -> _Model:
     try:
         return model.model_validate_json(json.dumps(document.value), strict=True)
     except ValidationError as error:
-        details = error.errors(include_url=False, include_input=False)
+        details = _causes(error.errors(include_url=False, include_input=False))
     raise_errors([found for detail in details for found in _explained(detail, document)])
 
 
 def read_json_text(model: type[_Model], text: str, name: str) -> _Model:
     """JSON text as a ``model``; errors call it ``name`` and say line and key. Raises ``SpecError``."""
     return validated(model, parse_json(text, name))
+
+
+def _causes(details: list[ErrorDetails]) -> list[ErrorDetails]:
+    """Without lists called empty only because an item of theirs is wrong."""
+    places = [detail["loc"] for detail in details]
+    return [
+        detail
+        for detail in details
+        if detail["type"] != "too_short"
+        or not any(place[: len(detail["loc"])] == detail["loc"] != place for place in places)
+    ]
 
 
 def _explained(detail: ErrorDetails, document: Document) -> Iterator[SpecError]:
@@ -232,6 +243,8 @@ def _explained(detail: ErrorDetails, document: Document) -> Iterator[SpecError]:
         return
     if detail["type"] == "missing":
         yield document.error(path, "is missing", "Add it.")
+    elif detail["type"] == "too_short" and detail["ctx"]["actual_length"] == 0:
+        yield document.error(path, "is empty", f"It needs {detail['ctx']['min_length']} at least.")
     elif detail["type"] == "model_type":
         yield document.error(path, "should be a JSON object")
     else:

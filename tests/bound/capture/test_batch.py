@@ -76,6 +76,10 @@ def test_a_path_without_programs_is_an_error(tmp_path: Path) -> None:
         find_programs(tmp_path / "none")
     with pytest.raises(InputError, match="no problem folder"):
         find_programs(tmp_path)
+    text = tmp_path / "bounds.json"
+    text.write_text("{}")
+    with pytest.raises(InputError, match="is no program"):
+        find_programs(text)
 
 
 def test_every_program_has_its_line_in_order(bounds: list[Bound], corpus: Path) -> None:

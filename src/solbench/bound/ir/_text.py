@@ -46,7 +46,8 @@ def read_ir(path: Path) -> LiftedProgram:
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"cannot be read: {error}", file=path) from None
+        reason = getattr(error, "strerror", None) or str(error)
+        raise InputError(f"cannot be read: {reason}", file=path) from None
     try:
         return lifted_program(_parsed(text))
     except InputError as error:
