@@ -74,7 +74,7 @@ def test_the_next_step_is_that_of_most_workloads_first(make_trace: MakeTrace) ->
         *(make_trace(f"{number}2222222", time_ms=0.5) for number in range(2)),
     ]
     text = shown(traces)
-    first, second = text.index("→ Matrix units bind"), text.index("→ Right first")
+    first, second = text.index("→ Matrix units bind"), text.index("→ It fails")
     assert first < second
     assert "(2 of 3 workloads)" in text[first:second]
 

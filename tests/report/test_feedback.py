@@ -149,3 +149,19 @@ def test_the_page_fits_80_columns(sample_run: list[Trace], make_trace: MakeTrace
     assert max(map(len, text.splitlines())) <= 80
     assert "2400 GB/s, 50% of peak" in text
     assert "largest gap 2.00 µs" in text
+
+
+@pytest.mark.parametrize(
+    ("status", "hint"),
+    [
+        ("INCORRECT_NUMERICAL", "Right first"),
+        ("COMPILE_ERROR", "does not build"),
+        ("TIMEOUT", "does not end"),
+        ("INVALID_REFERENCE", "No fault of the solution"),
+    ],
+)
+def test_the_hint_of_a_failure_fits_its_kind(
+    make_trace: Callable[..., Trace], status: str, hint: str
+) -> None:
+    (said,) = feedback(make_trace(status=status)).hints
+    assert hint in said

@@ -27,11 +27,19 @@ _LOW_OCCUPANCY = 0.25
 _BUSY = 0.6
 """Of the peak of memory or of the multiprocessors: below both, warps wait."""
 
+_WRONG = "Right first: nothing is timed before the outputs match."
+_FAILED = {
+    "COMPILE_ERROR": "It does not build: nothing ran.",
+    "RUNTIME_ERROR": "It fails before it has outputs to compare: the log says where.",
+    "TIMEOUT": "It does not end: a loop, a deadlock, or too long a compilation in the first call.",
+    "INVALID_REFERENCE": "No fault of the solution: the problem's own reference or inputs cannot be made here.",
+}
+
 
 def hints_of(made: Feedback) -> tuple[str, ...]:
     """Most telling first."""
     if made.status != "PASSED":
-        return ("Right first: nothing is timed before the outputs match.",)
+        return (_FAILED.get(made.status, _WRONG),)
     return tuple(hint for rule in _RULES if (hint := rule(made)))
 
 
