@@ -54,3 +54,9 @@ def test_a_link_in_place_of_the_folder_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(tmp_path / "kept")
     remove_tree(tmp_path / "link")
     assert (tmp_path / "kept" / "file").exists()
+
+
+def test_what_takes_too_long_stays(tmp_path: Path) -> None:
+    (tmp_path / "top" / "inner").mkdir(parents=True)
+    remove_tree(tmp_path / "top", seconds=-1.0)
+    assert (tmp_path / "top" / "inner").is_dir()

@@ -19,6 +19,10 @@ _YOUNG_S = 60.0
 """A folder is made a moment before it is locked: younger ones are left alone."""
 
 
+_REMOVAL_S = 10.0
+"""What takes longer is left to the next owners."""
+
+
 class OwnedFolder:
     """A fresh folder under ``parent``, the system's temporary folder by default. ``remove`` it when done."""
 
@@ -33,7 +37,7 @@ class OwnedFolder:
 
     def remove(self) -> None:
         """Idempotent."""
-        remove_tree(self.path)
+        remove_tree(self.path, _REMOVAL_S)
         if self._lock >= 0:
             os.close(self._lock)
             self._lock = -1
@@ -50,7 +54,7 @@ def _sweep(place: Path, prefix: str) -> None:
     for folder in place.glob(f"{prefix}*"):
         with contextlib.suppress(OSError):
             if _is_left(folder):
-                remove_tree(folder)
+                remove_tree(folder, _REMOVAL_S)
 
 
 def _is_left(folder: Path) -> bool:

@@ -3,37 +3,40 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import stat
+import time
 from pathlib import Path
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-def remove_tree(folder: Path) -> None:
-    """Remove a folder, as far as that can be done; no error if it is not there, or cannot be.
+def remove_tree(folder: Path, seconds: float = math.inf) -> None:
+    """Remove a folder, as far as that can be done, and within so many seconds: a folder of a hundred thousand
+    others can take minutes. No error if it is not there, or something stays.
 
     However deep it is, and whatever the modes of its folders: it is walked with one descriptor and no long
     path, and no function calls itself. Whoever has filled it must be dead.
     """
     with contextlib.suppress(OSError):
-        _empty(os.open(folder, _FOLDER))
+        _empty(os.open(folder, _FOLDER), time.monotonic() + seconds)
         folder.rmdir()
 
 
-def _empty(place: int) -> None:
+def _empty(place: int, deadline: float) -> None:
     """Remove what is in a folder, whose descriptor is closed. Raises ``OSError`` where the way up is lost."""
     path: list[str] = []
-    waiting = [_remove_files(place)]
+    waiting = [_remove_files(place, deadline)]
     try:
-        while waiting:
+        while waiting and time.monotonic() < deadline:
             if waiting[-1]:
                 name = waiting[-1].pop()
                 with contextlib.suppress(OSError):
                     os.chmod(name, 0o700, dir_fd=place)
                     place = _step(place, name)
                     path.append(name)
-                    waiting.append(_remove_files(place))
+                    waiting.append(_remove_files(place, deadline))
                 continue
             waiting.pop()
             if path:
@@ -51,10 +54,12 @@ def _step(place: int, name: str) -> int:
     return there
 
 
-def _remove_files(folder: int) -> list[str]:
+def _remove_files(folder: int, deadline: float) -> list[str]:
     """Remove what are no folders; the names of those that are."""
     folders = []
     for name in os.listdir(folder):
+        if time.monotonic() > deadline:
+            break
         with contextlib.suppress(OSError):
             if stat.S_ISDIR(os.lstat(name, dir_fd=folder).st_mode):
                 folders.append(name)

@@ -32,6 +32,8 @@ _FREEZE_S = 2.0
 _RESEND_S = 0.005
 _LOG_READS = 16
 _EXIT_S = 1.0
+_REMOVAL_S = 2.0
+"""Of what a worker leaves; the rest goes with the zygote's folder."""
 
 
 class JailedWorker:
@@ -321,7 +323,7 @@ class JailedWorker:
         os.close(self._log_fd)
         os.close(self._pidfd)
         self._pidfd = self._log_fd = -1
-        remove_tree(self._scratch)
+        remove_tree(self._scratch, _REMOVAL_S)
 
     def _leftovers(self) -> set[int]:
         """After the worker's death its tree is gone; what remains shows by its namespace."""

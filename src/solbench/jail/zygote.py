@@ -37,6 +37,7 @@ DESCRIPTORS_PER_MESSAGE = 200
 """The kernel's limit is 253."""
 MESSAGE_BYTES = 4096
 _REAP_EVERY_MS = 100
+_REMOVAL_S = 10.0
 
 
 class _Zygote:
@@ -126,7 +127,7 @@ class _Zygote:
             _processes.send(pid, signal.SIGKILL)
         me = os.getpid()
         _processes.end_all(lambda: _processes.descendants(me, ""))
-        remove_tree(Path(self._base))  # the judge may not live to do it
+        remove_tree(Path(self._base), _REMOVAL_S)  # the judge may not live to do it
 
 
 def become_worker(
