@@ -141,6 +141,8 @@ class FakeDevice:
         self.events.append("still held?")
         return self.awake
 
+    def rehearse(self, worker: Any) -> None: ...
+
     def flush(self) -> None:
         self.events.append("flush")
 

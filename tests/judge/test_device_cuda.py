@@ -407,6 +407,48 @@ class TestLook:
         assert events[-1] == "end of watch"
 
 
+class TestRehearsal:
+    """A call alone is made once before, so that its code is warm."""
+
+    ALONE = Run(0, 0, 1)
+
+    def test_is_over_before_the_inputs_arrive(self, device, arena, events) -> None:
+        worker = QueueWorker(events)
+        device._known(worker).call_ms[0] = 0.02
+        assert device.hold(worker, arena, self.ALONE, 1.0).ok
+        assert events == [Command.QUEUE, "wait", Command.QUEUE, "wait"]
+        device.rehearse(worker)
+        assert events[4:] == [("released", 1), "finished"]
+        device.rehearse(worker)  # once
+        device.release(worker, arena, self.ALONE, 1.0)
+        assert events.index("deliver") > 5
+        assert events.count(("released", 1)) == 1
+        assert ("released", 3) in events
+
+    def test_that_no_one_asked_for_is_not_in_the_time(self, device, arena, events) -> None:
+        worker = QueueWorker(events)
+        device._known(worker).call_ms[0] = 0.02
+        device.hold(worker, arena, self.ALONE, 1.0)
+        device.release(worker, arena, self.ALONE, 1.0)
+        assert events.index(("released", 1)) < events.index("deliver")
+
+    @pytest.mark.parametrize(("count", "call_ms"), [(1, 0.0), (1, 6.0), (4, 0.02)])
+    def test_is_left_out_where_nothing_is_known_or_it_is_no_use(
+        self, device, arena, events, count, call_ms
+    ) -> None:
+        worker = QueueWorker(events)
+        device._known(worker).call_ms[0] = call_ms
+        device.hold(worker, arena, Run(0, 0, count), 1.0)
+        assert events == [Command.QUEUE, "wait"]
+
+    def test_that_cannot_be_queued_is_let_go(self, device, arena, events) -> None:
+        worker = QueueWorker(events, queues=False)
+        device._known(worker).call_ms[0] = 0.02
+        assert device.hold(worker, arena, self.ALONE, 1.0).ok
+        assert events == [Command.QUEUE, ("released", 1), "wait"]
+        assert "synchronises" in device.notes(worker)
+
+
 class TestOutputs:
     def test_written_before_the_release(self, device, arena, events) -> None:
         worker = QueueWorker(events)

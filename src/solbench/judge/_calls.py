@@ -95,6 +95,7 @@ class Round:
             for number, (slot, seed) in enumerate(zip(self.run.slots, self.seeds, strict=True))
         ]
         for participant, _ in ready:
+            self.device.rehearse(participant.worker)
             if participant.checked:
                 participant.arena.poison(self.run.slots, self.poison)
         for participant, outcome in ready:

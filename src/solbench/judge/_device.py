@@ -174,6 +174,10 @@ class Device(Protocol):
     def flush(self) -> None:
         """Leave caches cold and clean for the release that follows, or have that release do it."""
 
+    def rehearse(self, worker: Worker) -> None:
+        """Where a call alone would find its code cold: let a held worker make it once on what its slot holds,
+        when the inputs are ready but not delivered. No one looks at the time or the outputs of that."""
+
     def release(self, worker: Worker, arena: Arena, run: Run, timeout_s: float) -> Passage:
         """Let the held worker run, time it, and stop it again."""
 

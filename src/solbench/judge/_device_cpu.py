@@ -290,6 +290,9 @@ class CpuDevice:
             self._stop(worker)
         return reply
 
+    def rehearse(self, worker: Worker) -> None:
+        """Runs hold several calls, and flushes leave code as cold as data in all of them."""
+
     def flush(self) -> None:
         """Write twice the last-level cache, then read once its size from a buffer that is never
         written.

@@ -3,6 +3,7 @@ others."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -21,6 +22,7 @@ from solbench.judge._request import Case, Request
 from solbench.judge._runner import Runner, limits_for
 from solbench.judge._seeds import SeedBook
 from solbench.judge._session import LocalJudge
+from solbench.judge._statistics import QUICK_START_S, StopRule
 from solbench.judge._traces import WorkloadResult, make_trace, score_of, solbench_version
 from solbench.judge._verdicts import Failure
 from solbench.judge.guard import library_flags, review, review_artifact
@@ -49,6 +51,8 @@ class EvaluationRun:
         self._candidate: Runner | None = None
         self._reference: Runner | None = None
         self._floor = NO_FLOOR
+        self._slowest_start_s = 0.0
+        """Of the candidate's workers."""
         self._environment = Environment(
             hardware=judge.device.title(),
             libs={**judge.device.libraries(), "solbench": solbench_version()},
@@ -65,9 +69,19 @@ class EvaluationRun:
     def _run(self) -> None:
         open_cases = self.open()
         self._time_references(open_cases)
-        workers = self._request.budget.workers if open_cases else 0
-        for number in range(workers):
-            self._one_pass(open_cases, last=number == workers - 1)
+        number = 1
+        while any(case.trace is None for case in open_cases):
+            self._one_pass(open_cases, first=number == 1, last=number >= self._workers())
+            number += 1
+
+    def _workers(self) -> int:
+        """How many take part; more where the first ones started quickly."""
+        budget = self._request.budget
+        return budget.workers + (budget.more_workers if self._starts_quickly else 0)
+
+    @property
+    def _starts_quickly(self) -> bool:
+        return self._slowest_start_s <= QUICK_START_S
 
     def open(self) -> list[Case]:
         """Build, lay out and start; the cases that have no verdict yet."""
@@ -195,10 +209,10 @@ class EvaluationRun:
         """The public rule promises zeroed outputs; our own problems promise nothing."""
         return "zeros" if self._request.problem.definition.solbench is None else "random"
 
-    def _one_pass(self, cases: Sequence[Case], last: bool) -> None:
+    def _one_pass(self, cases: Sequence[Case], *, first: bool, last: bool) -> None:
         """Measure every open workload on one worker, replaced only after a death."""
         assert self._candidate is not None
-        advised = self._is_advised(last)
+        advised = first and self._is_advised(last)
         for position, case in enumerate(cases):
             if case.trace is not None:
                 continue
@@ -215,8 +229,8 @@ class EvaluationRun:
         self._candidate.stop()
 
     def _is_advised(self, last: bool) -> bool:
-        """Whether the worker of this pass is asked what its calls are made of, once nothing else is left to do
-        with it; not the last one if there are several."""
+        """Whether the first worker is asked what its calls are made of, once nothing else is left to do with
+        it."""
         if last:
             return self._request.profile and self._request.budget.workers == 1
         return self._request.profile or self._judge.device.names_kernels
@@ -236,7 +250,7 @@ class EvaluationRun:
             return
         measured, budget = case.measurement, self._request.budget
         try:
-            bench.measure(measured, budget.rule, budget.reference_rule)
+            bench.measure(measured, self._rule(), budget.reference_rule)
         except ReferenceFailed as error:
             case.failure = Failure("INVALID_REFERENCE", str(error), "compare")
             return
@@ -246,6 +260,14 @@ class EvaluationRun:
             assert case.oracle is not None and self._reference is not None
             _fall_back(measured, case.oracle, self._reference.failures.get(case.layout))
 
+    def _rule(self) -> StopRule:
+        """Fewer workers measure longer."""
+        budget = self._request.budget
+        if self._starts_quickly:
+            return budget.rule
+        share = 1 + budget.more_workers / budget.workers
+        return replace(budget.rule, seconds=share * budget.rule.seconds)
+
     def bench(self, case: Case, wanted: Sequence[int]) -> Bench | None:
         """What a case is measured with, workers ready; ``None`` if the candidate cannot be made ready.
 
@@ -254,7 +276,9 @@ class EvaluationRun:
         candidate, reference = self._candidate, self._reference
         assert candidate is not None and reference is not None and case.oracle is not None
         try:
+            began = time.perf_counter()
             candidate.ensure(wanted)
+            self._slowest_start_s = max(self._slowest_start_s, time.perf_counter() - began)
             self._show(case)
         except (ReferenceFailed, InputError) as error:  # inputs that could be made before
             case.failure = Failure("INVALID_REFERENCE", str(error), "spec")

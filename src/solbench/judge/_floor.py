@@ -123,6 +123,7 @@ def _one_run(runner: Runner, device: Device, run: Run) -> Passage:
     worker, arena, timeout_s = runner.worker, runner.arenas[0], runner.limits.call_s
     assert worker is not None
     _require(device.hold(worker, arena, run, timeout_s))
+    device.rehearse(worker)
     device.flush()
     passage = device.release(worker, arena, run, timeout_s)
     _require(passage.reply)

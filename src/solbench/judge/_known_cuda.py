@@ -29,6 +29,8 @@ class Known:
     """Its calls cannot be queued."""
     queued: int = 0
     """Sequence number of the run that waits for its release."""
+    rehearsal: int = 0
+    """The same of the call that waits before it, if any."""
     call_ms: dict[int, float] = field(default_factory=dict)
     """Layout → time of a call in its last run."""
     finished: Finished | None = None
