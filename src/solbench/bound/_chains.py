@@ -20,7 +20,7 @@ MAX_FACTORS = 12
 
 
 @dataclass(frozen=True, slots=True)
-class _Product:
+class Product:
     """A plain product ``ik,kj->ij`` (after batch ranks) of known sizes."""
 
     cost: StepCost
@@ -37,7 +37,7 @@ class _Product:
 class _Link:
     """A product that is, but for linear steps, an operand of another one."""
 
-    child: _Product
+    child: Product
     addend_elements: int
     """Elements that are added on the way: multiplied separately if the chain is reordered."""
 
@@ -47,7 +47,7 @@ class _Chains:
     """The products of a program and how they hang together."""
 
     lifted: LiftedGraph
-    products: dict[int, _Product]
+    products: dict[int, Product]
     uses: dict[int, int]
     linked: dict[int, tuple[_Link | None, _Link | None]] = field(default_factory=dict)
     lengths: dict[int, int] = field(default_factory=dict)
@@ -61,7 +61,7 @@ class _Chains:
                 pair, length = (None, None), 2
             self.linked[product.out], self.lengths[product.out] = pair, length
 
-    def behind(self, value: int, parent: _Product) -> _Link | None:
+    def behind(self, value: int, parent: Product) -> _Link | None:
         """The product that ``value`` comes from through linear steps that nothing else uses."""
         shape, addends = self.lifted.values[value].shape, 0
         while value not in self.products:
@@ -108,10 +108,10 @@ class _Chains:
         reps = _facts.operand_reps(other, made.ranks, self.lifted.values, self.lifted.facts)
         return any(_reps.is_const(r, n) for r, n in zip(reps[-2:], made.ranks[-2:], strict=True))
 
-    def links(self, product: _Product) -> tuple[_Link | None, _Link | None]:
+    def links(self, product: Product) -> tuple[_Link | None, _Link | None]:
         return self.linked[product.out]
 
-    def factors(self, product: _Product) -> list[tuple[int, int]]:
+    def factors(self, product: Product) -> list[tuple[int, int]]:
         """(rows, columns) of the factors, from left to right."""
         left, right = self.links(product)
         result = [(product.rows, product.inner)] if left is None else self.factors(left.child)
@@ -119,19 +119,19 @@ class _Chains:
             return [*result, (product.inner, product.columns)]
         return result + self.factors(right.child)
 
-    def spent(self, product: _Product) -> int:
+    def spent(self, product: Product) -> int:
         """Multiply-adds in the order of the program."""
         own = product.batch * product.rows * product.inner * product.columns
         return own + sum(self.spent(x.child) for x in self.links(product) if x is not None)
 
-    def members(self, product: _Product) -> Iterator[int]:
+    def members(self, product: Product) -> Iterator[int]:
         """``id`` of the costs of all products of a chain."""
         yield id(product.cost)
         for link in self.links(product):
             if link is not None:
                 yield from self.members(link.child)
 
-    def separate(self, product: _Product) -> int:
+    def separate(self, product: Product) -> int:
         """Multiply-adds for what is added between the products, once the order changes."""
         left, right = self.links(product)
         total = left.addend_elements * product.columns if left else 0
@@ -154,7 +154,7 @@ class Saving:
 
 def chain_savings(lifted: LiftedGraph, found: Demanded) -> list[Saving]:
     """Chains of products whose best order takes fewer multiply-adds."""
-    products = {p.out: p for c in found.costs if (p := _product(c, lifted, found)) is not None}
+    products = {p.out: p for c in found.costs if (p := plain_product(c, lifted, found)) is not None}
     chains = _Chains(lifted, products, _uses(lifted, found))
     chains.connect()
     inner = {x.child.out for pair in chains.linked.values() for x in pair if x is not None}
@@ -169,7 +169,7 @@ def chain_savings(lifted: LiftedGraph, found: Demanded) -> list[Saving]:
     return savings
 
 
-def _product(cost: StepCost, lifted: LiftedGraph, found: Demanded) -> _Product | None:
+def plain_product(cost: StepCost, lifted: LiftedGraph, found: Demanded) -> Product | None:
     item = cost.step.lifted
     if not isinstance(item, Map) or not item.contracts or cost.work is None:
         return None
@@ -199,7 +199,7 @@ def _product(cost: StepCost, lifted: LiftedGraph, found: Demanded) -> _Product |
         return None
     if not found.need[item.outs[0]].is_full:
         return None
-    return _Product(
+    return Product(
         cost, lifted.resolve(first.value), lifted.resolve(second.value), item.outs[0],
         count, height, sizes[summed[0]], width,
     )  # fmt: skip

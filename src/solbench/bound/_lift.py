@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from solbench.bound import _access, _facts, _pins, _precision, _region, _sets
+from solbench.bound import _access, _facts, _pins, _precision, _region, _reps, _sets
 from solbench.bound._lifted import Alias, Facts, Lifted, Map, Pin, Reshape
 from solbench.bound._replay import call_node
 from solbench.bound._reps import CONST, Rep
@@ -18,6 +18,8 @@ from solbench.bound.rules._base import Call, MissingRule, find
 
 FOLDED_ELEMENTS = 1 << 20
 """Largest tensor that is computed here because the capture did not keep it."""
+COMPARED_ELEMENTS = 1 << 18
+"""Largest tensor of indices whose slices are compared."""
 _CHECKS = ("_assert", "_linalg_check", "record_stream")
 """Calls without a result that only guard: no kernel must make them."""
 _RANDOM = ("rand", "bernoulli", "dropout", "multinomial", "normal", "uniform", "exponential")
@@ -152,8 +154,9 @@ def _place_inputs(result: LiftedGraph) -> None:
             if value.dtype.itemsize == 1 and value.dtype is not torch.bool:
                 result.packed.add(value_id)
             content = None
+        same = _equal_slices(result.content(value_id)) or _strided(value)
         result.facts[value_id] = Facts(
-            precision, _strided(value), base=value_id, changed=_region.empty(value.shape),
+            precision, same, base=value_id, changed=_region.empty(value.shape),
             pin=_pins.of_content(content) if content is not None else None,
         )  # fmt: skip
 
@@ -181,10 +184,21 @@ def _strided(value: Value) -> tuple[Rep, ...]:
     )
 
 
+def _equal_slices(content: torch.Tensor | None) -> tuple[Rep, ...] | None:
+    """Which slices of known indices are equal: what is gathered by them is equal too."""
+    if content is None or content.dtype not in (torch.int32, torch.int64):
+        return None
+    if not 1 < content.numel() <= COMPARED_ELEMENTS:
+        return None
+    grid = content.to(torch.int64).cpu().numpy()
+    return tuple(_reps.along(grid, axis) for axis in range(grid.ndim))
+
+
 def _of_constant(result: LiftedGraph, value_id: int) -> Facts:
     content = result.graph.constants[value_id]
     value = result.values[value_id]
-    return Facts(_precision.of_content(content), _strided(value), _pins.of_content(content))
+    same = _equal_slices(content) or _strided(value)
+    return Facts(_precision.of_content(content), same, _pins.of_content(content))
 
 
 def _call_key(node: Node, result: LiftedGraph) -> object | None:
@@ -344,7 +358,12 @@ def _narrowed(item: Map, result: LiftedGraph) -> Map:
 def _refine(value_id: int, result: LiftedGraph) -> None:
     """Known contents say more than the op does: zeros of a mask, a table's narrow values."""
     content = result.graph.known.get(value_id)
-    if content is None or value_id in result.data:
+    if content is None:
+        return
+    same = _equal_slices(content)
+    if same is not None:
+        result.facts[value_id] = replace(result.facts[value_id], same=same)
+    if value_id in result.data:
         return
     if not (content.is_floating_point() or content.dtype is torch.bool):
         return

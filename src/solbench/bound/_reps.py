@@ -101,10 +101,10 @@ def reshape(reps: Sequence[Rep], old: Sequence[int], new: Sequence[int]) -> tupl
         line = labels(rep, size).reshape([-1 if a == axis else 1 for a in range(len(old))])
         flat = flat * size + line
     grid = np.broadcast_to(flat, list(old)).reshape(list(new))
-    return tuple(_along(grid, axis) for axis in range(len(new)))
+    return tuple(along(grid, axis) for axis in range(len(new)))
 
 
-def _along(grid: Indices, axis: int) -> Rep:
+def along(grid: Indices, axis: int) -> Rep:
     """Classes along one axis of a grid of labels."""
     if grid.shape[axis] == 1:
         return CONST

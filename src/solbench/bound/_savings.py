@@ -6,6 +6,8 @@ from solbench.bound._chains import chain_savings
 from solbench.bound._demand import Demanded
 from solbench.bound._lift import LiftedGraph
 from solbench.bound._networks import network_savings
+from solbench.bound._repeats import repeat_savings
+from solbench.bound._sums import sum_savings
 
 
 def order_savings(lifted: LiftedGraph, found: Demanded) -> dict[int, int]:
@@ -13,7 +15,12 @@ def order_savings(lifted: LiftedGraph, found: Demanded) -> dict[int, int]:
 
     A contraction takes part in one saving only: the greatest is taken first.
     """
-    savings = [*network_savings(lifted, found), *chain_savings(lifted, found)]
+    savings = [
+        *network_savings(lifted, found),
+        *chain_savings(lifted, found),
+        *repeat_savings(lifted, found),
+        *sum_savings(lifted, found),
+    ]
     taken: set[int] = set()
     result: dict[int, int] = {}
     for saving in sorted(savings, key=lambda s: -s.macs):

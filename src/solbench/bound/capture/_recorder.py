@@ -32,7 +32,7 @@ from solbench.bound.capture._fakes import FakeCalls
 from solbench.bound.capture._operators import Operator, describe, out_of_place
 from solbench.bound.capture._shadow import Shadow
 from solbench.bound.capture._source import Source
-from solbench.bound.capture._special import SPECIAL
+from solbench.bound.capture._special import SPECIAL, higher_order
 from solbench.bound.capture._views import single_view
 from solbench.bound.graph import ABSENT, Node, Ref, refs_in
 from solbench.errors import CaptureError, NeedsValues
@@ -50,6 +50,8 @@ _UNSUPPORTED = (
 
 class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Records every ATen call below autograd; sits above a ``FakeTensorMode``."""
+
+    supports_higher_order_operators = True
 
     def __init__(
         self,
@@ -185,7 +187,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         if special is not None:
             return special(self, func, args, kwargs)
         if not isinstance(func, torch._ops.OpOverload):
-            raise CaptureError(f"higher-order operation {func}", location=self.location())
+            return higher_order(self, func, args, kwargs)
         operator = describe(func)
         if operator.composite:
             with self:

@@ -11,6 +11,7 @@ from torch._subclasses.fake_tensor import FakeTensor
 from solbench.bound.capture._builder import FROM_FLOATS
 from solbench.bound.capture._operators import describe
 from solbench.bound.graph import Ref
+from solbench.errors import CaptureError
 
 if TYPE_CHECKING:
     from solbench.bound.capture._recorder import Recorder
@@ -111,3 +112,15 @@ SPECIAL: dict[Any, Callable[..., Any]] = {
     _aten.scaled_dot_product_attention.default: _whole,
 }
 """Overload → what is done instead of recording it."""
+
+
+def higher_order(
+    recorder: Recorder, func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+) -> Any:
+    """An operation that takes functions, as what it computes: attention with functions of scores."""
+    if str(func) != "flex_attention":
+        raise CaptureError(f"higher-order operation {func}", location=recorder.location())
+    from torch._higher_order_ops.flex_attention import math_attention
+
+    with recorder:
+        return math_attention(*args, **kwargs)

@@ -251,8 +251,14 @@ def _where_pin(call: Call, taken: Box | None, rest: Box | None) -> PinRule | Non
     for argument, free in (("self", rest), ("other", taken)):
         value = constant_pin(call.number(argument))
         if value is not None:
-            return _only(value, free)
+            first = 1 if argument == "self" and call.has("self") and taken is not None else 0
+            return _also(value, free, first)
     return None
+
+
+def _also(value: float, free: Box | None, other: int) -> PinRule:
+    """One choice is the constant; of the other choice, an operand, what is that constant too."""
+    return lambda pins: _pins.of_box(value, free)(pins[other : other + 1])
 
 
 def _only(value: float, free: Box | None) -> PinRule:

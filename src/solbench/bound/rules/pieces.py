@@ -26,6 +26,14 @@ def concatenate(call: Call) -> Iterable[Lifted]:
         axes = at(len(ranks), dim, Along(dim, -start))
         operands.append(call.operand(tensor, axes, within=_span(ranks, dim, start, shape[dim])))
         start += shape[dim]
+    if (
+        len(operands) > 1
+        and len({(o.value, len(call.values[o.value].shape)) for o in operands}) == 1
+    ):
+        size = call.values[operands[0].value].shape[dim]
+        again = at(len(ranks), dim, Table(dim, np.arange(ranks[dim]) % size))
+        yield call.moved(ranks, again, operands[0].value)
+        return
     yield _gathered(call, ranks, operands)
 
 
@@ -77,6 +85,9 @@ def stack(call: Call) -> Iterable[Lifted]:
         call.operand(tensor, axes, within=_span(ranks, dim, index, 1))
         for index, tensor in enumerate(call.tensors())
     ]
+    if len({o.value for o in operands}) == 1:  # one tensor again and again, as by expand
+        yield call.moved(ranks, axes, operands[0].value)
+        return
     yield _gathered(call, ranks, operands)
 
 

@@ -96,3 +96,22 @@ def overlap_add(call: Call) -> Iterable[Lifted]:
         call.outputs[:1], (_access.identity(len(ranks)),), sums, operands,
         flavour="computed", linear=True,
     )  # fmt: skip
+
+
+@rule("aten.unfold_backward")
+def windows_summed(call: Call) -> Iterable[Lifted]:
+    """Every position is the sum of the places in windows along one dimension that lie on it."""
+    ranks, given = call.shape(0), call.shape("grad_in")
+    dim = int(call.args["dim"]) % len(ranks)
+    window = Window(int(call.args["size"]), int(call.args["step"]), 0, 1)
+    table = window.transposed(ranks[dim], given[dim])
+    tap = len(ranks)
+    axes: list[Axis] = [*_access.identity(len(ranks)), Along(tap)]
+    axes[dim] = Taps(dim, tap, table)
+    spread = (*ranks, window.kernel)
+    inside = _inside([table], [(dim, tap)], spread)
+    operands = () if inside is None else (call.operand("grad_in", tuple(axes), within=inside),)
+    yield Map(
+        call.outputs[:1], (_access.identity(len(ranks)),), spread, operands,
+        flavour="computed", linear=True,
+    )  # fmt: skip

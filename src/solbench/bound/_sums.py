@@ -1,0 +1,163 @@
+"""Sums of products that share a factor: ``x @ a + x @ b`` is one product, ``x @ (a + b)``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from solbench.bound import _access, _network_parts
+from solbench.bound._access import Along, Axis, Fixed, Table, Taps
+from solbench.bound._chains import Product, Saving, plain_product
+from solbench.bound._demand import Demanded, StepCost
+from solbench.bound._lift import LiftedGraph
+from solbench.bound._lifted import Map, Operand, Reshape
+from solbench.bound._network_parts import Reading
+
+
+@dataclass(frozen=True, slots=True)
+class _Term:
+    """A product that is one term of a sum, and the views that lie between."""
+
+    cost: StepCost
+    item: Map
+    path: tuple[object, ...]
+
+
+@dataclass(slots=True)
+class _Sums:
+    lifted: LiftedGraph
+    found: Demanded
+    costs: dict[int, StepCost]
+    readings: dict[int, list[Reading]]
+
+    def terms(
+        self, value: int, path: tuple[object, ...], *, first: bool = False
+    ) -> Iterator[_Term]:
+        """Products that a value is a sum of, through what is linear and read once."""
+        maker = self.lifted.maker.get(value)
+        if maker is None or not (first or len(self.readings.get(value, ())) == 1):
+            return
+        if isinstance(maker, Reshape):
+            step = ("shape", self.lifted.values[maker.value].shape)
+            yield from self.terms(maker.value, (*path, step))
+        elif maker.contracts:
+            cost = self.costs.get(value)
+            if cost is not None and cost.work is not None and cost.work.macs:
+                yield _Term(cost, maker, path)
+        elif self.adds(maker):
+            for operand in maker.operands:
+                yield from self.terms(operand.value, path)
+        elif maker.linear and len(maker.operands) == 1 and not maker.coupled:
+            (operand,) = maker.operands
+            if (
+                operand.within is None
+                and operand.outside is None
+                and not _network_parts.is_sum(maker)
+            ):
+                moved = () if _in_place(operand, maker) else (_axes_key(operand.axes),)
+                yield from self.terms(operand.value, (*path, *moved))
+
+    def adds(self, maker: Map | Reshape | None) -> bool:
+        return (
+            isinstance(maker, Map)
+            and len(maker.operands) > 1
+            and not maker.contracts
+            and not maker.coupled
+            and _network_parts.is_addition(maker)
+            and all(o.within is None and o.outside is None for o in maker.operands)
+        )
+
+
+def _in_place(operand: Operand, maker: Map) -> bool:
+    return operand.axes == _access.identity(len(maker.ranks)) == maker.out_axes[0]
+
+
+def sum_savings(lifted: LiftedGraph, found: Demanded) -> Iterator[Saving]:
+    """Products that are added to another product of the same tensor."""
+    costs = {
+        c.step.lifted.outs[0]: c
+        for c in found.costs
+        if isinstance(c.step.lifted, Map) and c.step.lifted.contracts
+    }
+    sums = _Sums(lifted, found, costs, _network_parts.readings(lifted, found))
+    taken: set[int] = set()
+    for step in reversed(lifted.steps):
+        item = step.lifted
+        if not isinstance(item, Map) or not sums.adds(item) or item.outs[0] in taken:
+            continue
+        terms = list(sums.terms(item.outs[0], (), first=True))
+        if len(terms) > 1 and not any(id(t.cost) in taken for t in terms):
+            taken |= {id(t.cost) for t in terms}
+            yield from _merged(terms)
+            yield from _absorbed(terms, sums)
+
+
+def _merged(terms: Sequence[_Term]) -> Iterator[Saving]:
+    """Terms of one form that share their left factor, or their right one: the greatest stays."""
+    left = list(terms)
+    for side in (0, 1):
+        groups: dict[object, list[_Term]] = {}
+        for term in left:
+            groups.setdefault(_form(term, side), []).append(term)
+        left = []
+        for group in groups.values():
+            if len(group) == 1:
+                left += group
+                continue
+            macs = [t.cost.work.macs for t in group if t.cost.work is not None]
+            members = frozenset(id(t.cost) for t in group)
+            yield Saving(group[-1].cost, members, sum(macs) - max(macs))
+
+
+def _form(term: _Term, side: int) -> object:
+    """Equal for terms whose products differ in one factor only."""
+    item = term.item
+    shared = item.operands[side].value
+    axes = tuple(_axes_key(o.axes) for o in item.operands[:2])
+    limits = tuple(id(o.within) if o.within is not None else None for o in item.operands[:side])
+    return (term.path, shared, axes, item.ranks, _axes_key(item.out_axes[0]), limits)
+
+
+def _axes_key(axes: Sequence[Axis]) -> object:
+    return tuple(map(_axis_key, axes))
+
+
+def _axis_key(axis: Axis) -> object:
+    if isinstance(axis, Along | Fixed):
+        return axis
+    if isinstance(axis, Table):
+        return ("table", axis.rank, axis.table.tobytes())
+    if isinstance(axis, Taps):
+        return ("taps", axis.rank, axis.tap, axis.table.tobytes())
+    return "whole"
+
+
+def _absorbed(terms: Sequence[_Term], sums: _Sums) -> Iterator[Saving]:
+    """``x @ w + (x @ a) @ b`` as ``x @ (w + a @ b)``, where that is less."""
+    products = [plain_product(t.cost, sums.lifted, sums.found) for t in terms]
+    for outer, term in zip(products, terms, strict=True):
+        if outer is None:
+            continue
+        for inner, side in ((outer.left, 0), (outer.right, 1)):
+            made = sums.costs.get(inner)
+            child = None if made is None else plain_product(made, sums.lifted, sums.found)
+            if made is None or child is None or len(sums.readings.get(inner, ())) != 1:
+                continue
+            shared = child.left if side == 0 else child.right
+            others = [p for p in products if p is not None and p is not outer]
+            if any((p.left, p.right)[side] == shared and p.batch == outer.batch for p in others):
+                saved = _spent(outer) + _spent(child) - _joined(outer, child, side)
+                if saved > 0:
+                    yield Saving(term.cost, frozenset({id(term.cost), id(made)}), saved)
+                    break
+
+
+def _spent(product: Product) -> int:
+    return product.batch * product.rows * product.inner * product.columns
+
+
+def _joined(outer: Product, child: Product, side: int) -> int:
+    """Multiply-adds of the two factors that are left once the shared one is taken out."""
+    if side == 0:
+        return outer.batch * child.inner * child.columns * outer.columns
+    return outer.batch * outer.rows * outer.inner * child.inner
