@@ -28,7 +28,7 @@ always, and ends stdout with one line more, the same for every command (`solbenc
     {"error": "no such file or folder", "exit_code": 2, "file": "nowhere", "line": null, "key": null,
      "remedy": "Name a problem folder, or its definition.json.", "others": []}
 
-Only that line has the key `exit_code`. An answer that is no (exit code 1 after results) has no such line.
+Only that line has the key `exit_code`. A command that did its work and whose answer is no has no such line.
 
 | exit code | meaning |
 |---|---|
