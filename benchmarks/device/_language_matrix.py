@@ -131,6 +131,9 @@ LANGUAGES = {
     "cpp, tvm_ffi": _cpp(
         "swiglu/cpp_tvm_ffi", "swiglu.cpp", "to[column] = narrow(", "widen(from[width + column])"
     ),
+    "cpp, torch": _cpp(
+        "swiglu/cpp_torch", "swiglu.cpp", "to[column] = narrow(", "widen(from[width + column])"
+    ),
     "cuda_cpp": _cuda("swiglu/cuda", "swiglu.cu", _C_LAUNCH),
     "cuda_cpp, tvm_ffi": _cuda("swiglu/cuda_tvm_ffi", "swiglu.cu", _LAUNCH),
     "cuda_cpp, torch": _cuda("swiglu/cuda_torch", "swiglu.cu", _LAUNCH),

@@ -125,10 +125,12 @@ def _cpp_torch(parameters: Parameters) -> dict[str, str]:
         f"    std::memset({each.name}.data_ptr(), 0, {each.name}.nbytes());  // not written yet"
         for each in parameters.outputs
     ]
-    text = f"""#include <cstring>
-#include <torch/extension.h>
+    text = f"""// Of torch's headers only these: all of torch/extension.h takes three times as long to compile.
+#include <ATen/core/Tensor.h>
+#include <cstring>
+#include <torch/csrc/utils/pybind.h>
 
-{_entry(parameters, "const torch::Tensor&")}
+{_entry(parameters, "const at::Tensor&")}
 {_joined(lines)}
 }}
 
@@ -142,15 +144,17 @@ def _cuda_torch(parameters: Parameters, include: str) -> dict[str, str]:
         f"    check(launch({each.name}.data_ptr(), {each.name}.nbytes(), stream));  // not written yet"
         for each in parameters.outputs
     ]
-    binding = f"""// What torch sees. Its headers stay out of what nvcc compiles, which is quicker.
+    binding = f"""// What torch sees. Its headers stay out of what nvcc compiles, and only these: all of torch/extension.h takes
+// three times as long.
+#include <ATen/core/Tensor.h>
 #include <c10/cuda/CUDAStream.h>
-#include <torch/extension.h>
+#include <torch/csrc/utils/pybind.h>
 
 cudaError_t launch(void* data, int64_t bytes, cudaStream_t stream);
 
 static void check(cudaError_t code) {{ TORCH_CHECK(code == cudaSuccess, cudaGetErrorString(code)); }}
 
-{_entry(parameters, "const torch::Tensor&")}
+{_entry(parameters, "const at::Tensor&")}
     const cudaStream_t stream = c10::cuda::getCurrentCUDAStream();
 {_joined(calls)}
 }}

@@ -1,10 +1,12 @@
-// One fused pass, as a torch extension.
+// One fused pass, as a torch extension. Of torch's headers only these: all of torch/extension.h takes three times as
+// long to compile.
+#include <ATen/core/Tensor.h>
 #include <cmath>
-#include <torch/extension.h>
+#include <torch/csrc/utils/pybind.h>
 
 #include "bf16.h"
 
-void activate(const torch::Tensor& gate_up, const torch::Tensor& output) {
+void activate(const at::Tensor& gate_up, const at::Tensor& output) {
     const int64_t tokens = output.size(0), width = output.size(1);
     const auto* from = static_cast<const uint16_t*>(gate_up.data_ptr());
     auto* to = static_cast<uint16_t*>(output.data_ptr());
