@@ -144,8 +144,8 @@ def _cuda_torch(parameters: Parameters, include: str) -> dict[str, str]:
         f"    check(launch({each.name}.data_ptr(), {each.name}.nbytes(), stream));  // not written yet"
         for each in parameters.outputs
     ]
-    binding = f"""// What torch sees. Its headers stay out of what nvcc compiles, and only these: all of torch/extension.h takes
-// three times as long.
+    binding = f"""// What torch sees. Its headers stay out of what nvcc compiles, and only these:
+// all of torch/extension.h takes three times as long.
 #include <ATen/core/Tensor.h>
 #include <c10/cuda/CUDAStream.h>
 #include <torch/csrc/utils/pybind.h>
