@@ -15,6 +15,7 @@ from solbench.spec import (
     Trace,
     Workload,
     definition_digest,
+    json_line,
     json_text,
     read_traces,
     solution_digest,
@@ -169,3 +170,12 @@ def test_a_digest_is_the_hash_of_canonical_json() -> None:
     canonical = b'{"axes":{"m":2},"uuid":"\\u00e9"}'
     workload = Workload(uuid="é", axes={"m": 2})
     assert workload_digest(workload) == hashlib.sha256(canonical).hexdigest()
+
+
+@pytest.mark.parametrize("end", ["\n", "\r", "\x0b", "\x0c", "\x1c", "\x85", "\u2028", "\u2029"])
+def test_a_record_is_one_line_to_readers_of_any_kind(end: str) -> None:
+    text = f'no{end}{{"forged": 1}}{end} é'
+    line = json_line({"log": text})
+    assert line.splitlines() == [line]
+    assert json.loads(line) == {"log": text}
+    assert "é" in line

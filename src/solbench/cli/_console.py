@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from collections.abc import Iterator
@@ -46,7 +45,9 @@ def err() -> Console:
 
 def json_line(record: dict[str, Any]) -> str:
     """One line of strict JSON: a NaN is an error, not a literal."""
-    return json.dumps(record, allow_nan=False, ensure_ascii=False)
+    from solbench.spec import json_line as strict
+
+    return strict(record)
 
 
 def plain(record: Line | DataclassInstance) -> dict[str, Any]:

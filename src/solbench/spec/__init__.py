@@ -68,6 +68,7 @@ from solbench.spec._workload import (
 )
 from solbench.spec._writing import (
     definition_digest,
+    json_line,
     json_text,
     problem_digest,
     solution_digest,
@@ -154,6 +155,7 @@ __all__ = [
     "evaluate",
     "holds",
     "input_layout",
+    "json_line",
     "json_text",
     "load_entrypoint",
     "load_problem",

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import re
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from solbench.spec._workload import Workload
 
 _FREE_FORM = (("solbench", "failure"), ("solbench", "bound"), ("solbench", "jail"))
 """Parts of a trace that may hold any number; a NaN there is written as text."""
+_LINE_ENDS = re.compile("[\x85\u2028\u2029]")
 
 
 def json_text(model: BaseModel) -> str:
@@ -49,8 +51,17 @@ def write_text(path: Path, text: str) -> None:
 
 def workload_line(workload: Workload) -> str:
     """The workload as a line of ``workload.jsonl``, without a line end."""
-    value = workload.model_dump(mode="json", exclude_unset=True)
-    return json.dumps(value, ensure_ascii=False, allow_nan=False)
+    return json_line(workload.model_dump(mode="json", exclude_unset=True))
+
+
+def json_line(value: Any) -> str:
+    """Strict JSON on one line, for readers of any kind; a NaN is a ``ValueError``.
+
+    Unicode has line ends that JSON does not know; written as they are, they would let the text of a log
+    begin what some readers (``str.splitlines``) take for a record of its own.
+    """
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+    return _LINE_ENDS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def trace_line(trace: Trace) -> str:
@@ -65,7 +76,7 @@ def trace_line(trace: Trace) -> str:
     ordered = {key: value.pop(key) for key in official} | value
     if ordered["solbench"] is None:
         del ordered["solbench"]
-    return json.dumps(_finite(ordered, ()), ensure_ascii=False, allow_nan=False)
+    return json_line(_finite(ordered, ()))
 
 
 def _finite(value: Any, path: KeyPath) -> Any:
