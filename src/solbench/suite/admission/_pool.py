@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from functools import partial
-from multiprocessing import get_context
+from contextlib import contextmanager
+from multiprocessing import active_children, get_context
 
 from solbench.suite._catalogue import source_of
 from solbench.suite.admission._bounds import BoundScope
@@ -23,7 +24,26 @@ def check_problems(
         return
     # A fork would copy a torch that may have started threads.
     with ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=_alone) as pool:
-        yield from pool.map(partial(_check, bounds), names)
+        with _interrupts_held():
+            checks = [pool.submit(_check, bounds, name) for name in names]
+        try:
+            for check in checks:
+                yield check.result()
+        except (KeyboardInterrupt, GeneratorExit):
+            for child in active_children():
+                child.terminate()
+            raise
+
+
+@contextmanager
+def _interrupts_held() -> Iterator[None]:
+    """Processes started meanwhile never see Ctrl-C, which reaches all of a terminal's: only this one is to
+    answer. What comes here meanwhile comes when it ends."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _alone() -> None:
