@@ -18,7 +18,8 @@ from solbench.bound import Bound, derive_bound
 from solbench.bound._precision_cache import known
 from solbench.bound._precision_formats import round_to
 from solbench.bound._precision_gates import gate_of
-from solbench.bound._precision_trials import SEEDS, Halved
+from solbench.bound._precision_trials import SEEDS
+from solbench.bound._precision_ways import Halved
 from solbench.bound._price import faster_kinds
 from solbench.hardware import load_hardware
 from solbench.spec import Definition, OwnRecord, Problem, Tolerance, Workload, make_problem
@@ -253,7 +254,7 @@ def test_a_second_derivation_takes_the_evidence_from_the_cache(
     known.cache_clear()
     (file,) = (tmp_path / "precision").iterdir()
     text = file.read_text()
-    monkeypatch.setattr("solbench.bound._precision_trials.capture", None)
+    monkeypatch.setattr("solbench.bound._precision_ways.capture", None)
     again = bound_of(problem(0.4))
     assert again.admission == first.admission
     assert file.read_text() == text

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from solbench.bound._analyse import analyse
 from solbench.bound._precision_admit import admit, priced_kinds
 from solbench.bound._precision_result import Admission, PlaceAdmission, PrecisionMode
-from solbench.bound._precision_trials import small_programs
+from solbench.bound._precision_ways import small_programs
 from solbench.bound._price import Priced, faster_kinds, matrix_binds, price
 from solbench.bound._programs import Program, problem_program
 from solbench.bound._result import Bound, CaptureRung, Demand

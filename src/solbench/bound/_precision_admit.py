@@ -16,7 +16,8 @@ import torch
 from solbench.bound._precision_cache import Known, graph_shape, keep, key_of, known
 from solbench.bound._precision_gates import Gate, gate_of
 from solbench.bound._precision_result import Admission, PlaceAdmission, Trial
-from solbench.bound._precision_trials import WAYS, CannotTry, Trials, Way
+from solbench.bound._precision_trials import CannotTry, Trials
+from solbench.bound._precision_ways import WAYS, Way
 from solbench.bound._result import Demand, NodeCost
 from solbench.bound.graph import Graph
 from solbench.spec import Problem, Workload

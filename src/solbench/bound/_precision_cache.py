@@ -19,7 +19,17 @@ from solbench.bound._precision_result import Trial
 from solbench.bound.graph import Graph
 from solbench.spec import Problem, Workload, definition_digest, workload_digest
 
-_SOURCES = ("attention", "formats", "gates", "instance", "part", "search", "sites", "trials")
+_SOURCES = (
+    "attention",
+    "formats",
+    "gates",
+    "instance",
+    "part",
+    "search",
+    "sites",
+    "trials",
+    "ways",
+)
 """Modules of which a change may change what a trial finds."""
 
 

@@ -5,39 +5,26 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from math import isfinite, log2
-from typing import Protocol
 
 import torch
 
 from solbench.bound._precision_attention import OPS as ATTENTION_OPS
 from solbench.bound._precision_attention import rounded_attention
 from solbench.bound._precision_formats import round_to
-from solbench.bound._precision_gates import Gate, gate_of
-from solbench.bound._precision_instance import (
-    LARGEST_ELEMENTS,
-    CannotShrink,
-    Instance,
-    instances,
-)
+from solbench.bound._precision_gates import Gate
+from solbench.bound._precision_instance import Instance
 from solbench.bound._precision_result import Trial
-from solbench.bound._precision_search import searched, start_of
-from solbench.bound._precision_sites import Dims, Site, flops, makers_of, site_of
-from solbench.bound._programs import Program
+from solbench.bound._precision_sites import Dims, Site, makers_of, site_of
 from solbench.bound._replay import Change, Instead, replay
-from solbench.bound.capture import capture, run_program
+from solbench.bound.capture import run_program
 from solbench.bound.graph import Graph
-from solbench.spec import Problem, Workload, make_inputs
+from solbench.spec import make_inputs
 
 SEEDS = (0, 1, 2)
 CLEARLY_OFF = 1.5
 """Above this error over tolerance one draw is enough; below it all draws are judged."""
-LARGEST_REPLAY = 1 << 22
-"""Elements of all values of an instance together: a replay then takes some hundredths of a second."""
-MOST_FLOPS = 1 << 28
 _DEEPEST_SUM = 3
 """Calls between a sum of products and the products."""
-MOST_FAILURES = 3
 
 Tensors = dict[str, torch.Tensor]
 Kinds = Mapping[int, str]
@@ -97,8 +84,11 @@ class Trials:
 
     def unseen(self, lines: Collection[str]) -> str:
         """The first of these lines on which nothing can be rounded; empty if there is none."""
-        seen = {n.location for p, n in enumerate(self.graph.nodes) if self.sites(p)}
-        return next((line for line in lines if line not in seen), "")
+        calls: dict[str, list[int]] = {line: [] for line in lines}
+        for position, node in enumerate(self.graph.nodes):
+            if node.location in calls:
+                calls[node.location].append(position)
+        return next((line for line in lines if not any(map(self.sites, calls[line]))), "")
 
     def run(self, kinds: Kinds, label: str) -> Trial:
         """Round and judge. A kind that passes on any draw counts: when judged it may be drawn."""
@@ -201,120 +191,3 @@ def _rounded(kind: str, dims: Dims, tensor: torch.Tensor) -> torch.Tensor:
         return tensor
     inside = tuple(d for d in dims if -tensor.dim() <= d < tensor.dim())
     return round_to(kind, _widened(tensor), inside)
-
-
-class Way(Protocol):
-    """A way to a small instance."""
-
-    def start(self) -> Workload:
-        """What identifies it: workloads that begin alike end alike. Raises ``CannotTry``."""
-
-    def prepare(self, gate: Gate) -> Trials:
-        """A small instance on which the program runs and passes its own gate. Raises ``CannotTry``."""
-
-
-class Halved:
-    """Instances by halving axes in a fixed order, the largest that runs."""
-
-    def __init__(self, problem: Problem, workload: Workload, lines: Collection[str]) -> None:
-        self._problem, self._workload, self._lines = problem, workload, lines
-
-    def start(self) -> Workload:
-        try:
-            return next(instances(self._problem, self._workload)).workload
-        except CannotShrink as error:
-            raise CannotTry(str(error)) from None
-
-    def prepare(self, gate: Gate) -> Trials:
-        reasons: list[str] = []
-        skipped = 0
-        for instance in instances(self._problem, self._workload):
-            if len(reasons) == MOST_FAILURES:
-                break
-            if skipped:
-                skipped -= 1
-                continue
-            try:
-                trials = _ready(instance, gate, self._lines)
-                if isinstance(trials, Trials):
-                    return trials
-                skipped = int(log2(trials))  # the next one has at best half of it
-            except CannotTry as error:
-                reasons.append(str(error))
-        raise CannotTry("; ".join(dict.fromkeys(reasons)) or "its intermediates are too large")
-
-
-class Searched:
-    """An instance found by trying which axes may be smaller."""
-
-    def __init__(self, problem: Problem, workload: Workload, lines: Collection[str]) -> None:
-        self._problem, self._workload, self._lines = problem, workload, lines
-        self._found: Trials | None = None
-
-    def start(self) -> Workload:
-        return start_of(self._problem, self._workload).workload
-
-    def prepare(self, gate: Gate) -> Trials:
-        try:
-            searched(self._problem, self._workload, lambda instance: self._excess(instance, gate))
-        except CannotShrink as error:
-            raise CannotTry(str(error)) from None
-        assert self._found is not None
-        return self._found
-
-    def _excess(self, instance: Instance, gate: Gate) -> float:
-        try:
-            found = _ready(instance, gate, self._lines)
-        except CannotTry as error:
-            raise CannotShrink(str(error)) from None
-        if not isinstance(found, Trials):
-            return found
-        self._found = found
-        return 1.0
-
-
-WAYS = (Halved, Searched)
-"""To a small instance, the cheaper one first."""
-
-
-def small_programs(problem: Problem, workload: Workload) -> Iterator[tuple[Program, Graph]]:
-    """The program at sizes that can be run quickly, with its graph: one for each way that leads there."""
-    gate = gate_of(problem, workload)
-    for way in WAYS:
-        try:
-            found = way(problem, workload, ()).prepare(gate)
-        except CannotTry:
-            continue
-        yield found.instance.program, found.graph
-
-
-def _ready(instance: Instance, gate: Gate, lines: Collection[str]) -> Trials | float:
-    """Ready to be tried; or how many times too large the instance is.
-
-    Raises ``CannotTry`` if the program does not run, fails its own gate, or lacks a product of ``lines``.
-    """
-    try:
-        return _captured(instance, gate, lines)
-    except CannotTry:
-        raise
-    except Exception as error:  # noqa: BLE001 - it executes the problem's own program
-        raise CannotTry(f"{type(error).__name__}: {error}".splitlines()[0]) from None
-
-
-def _captured(instance: Instance, gate: Gate, lines: Collection[str]) -> Trials | float:
-    graph, _ = capture(instance.program)
-    trials = Trials(instance, graph, gate, frozenset(instance.problem.definition.outputs))
-    if unseen := trials.unseen(lines):
-        raise CannotTry(f"the product of {unseen} cannot be rounded from outside")
-    elements = sum(v.numel for v in graph.values.values())
-    given = sum(graph.values[v].numel for v in graph.inputs.values())
-    excess = max(given / LARGEST_ELEMENTS, elements / LARGEST_REPLAY, flops(graph) / MOST_FLOPS)
-    if excess > 1:
-        return excess
-    draw = trials.draw(SEEDS[0])
-    if not draw.references:
-        raise CannotTry("it returns no tensor")
-    own = gate.excess(draw.references, draw.references, draw.oracle)
-    if not isfinite(own) or own > 1:
-        raise CannotTry("the reference itself does not pass its gate on small sizes")
-    return trials
