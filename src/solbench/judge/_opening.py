@@ -35,6 +35,8 @@ class CaseOpener:
         replayed = self._request.replays.get(workload.uuid)
         seeds = SeedBook(replayed.secret) if replayed else SeedBook()
         case = Case(number, workload, self._bound(number, workload, fault), seeds)
+        # Not before the first bound, for which the peaks of a CPU are measured.
+        self._judge.warm_up()
         if fault is not None and fault.section is not Section.BOUND:
             case.failure = Failure("INVALID_REFERENCE", fault.reason, "spec")
             return case

@@ -79,6 +79,10 @@ class LocalJudge:
             self._zygote = start_zygote()
         return self._zygote
 
+    def warm_up(self) -> None:
+        """Start the zygote: it imports torch while its caller goes on."""
+        self._zygote = self.zygote
+
     @property
     def floor(self) -> TimerFloor:
         """Measured on first use."""
