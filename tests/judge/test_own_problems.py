@@ -130,11 +130,10 @@ def test_values_beyond_the_distribution_are_mixed_in(judge: LocalJudge) -> None:
     clipped = solution("def run(x, weight, y):\n    torch.mm(x.clamp(-6, 6), weight, out=y)\n")
     plain, varied = linear(), linear(variations={"outliers": ["x"], "scale": ["x"]})
     assert only(judge.evaluate(plain, clipped)).evaluation.status == "PASSED"
-    # Half of the audited calls are varied, by a secret seed: look until one was.
-    traces = [only(judge.evaluate(varied, clipped)) for _ in range(6)]
-    failed = [each for each in traces if each.evaluation.status == "INCORRECT_NUMERICAL"]
-    assert failed
-    assert "on other values of its inputs" in failed[0].evaluation.log
+    # Not every power of two gets beyond 6, and a very short measurement may have no outliers.
+    found = (only(judge.evaluate(varied, clipped)).evaluation for _ in range(4))
+    failed = next(each for each in found if each.status == "INCORRECT_NUMERICAL")
+    assert "on other values of its inputs" in failed.log
     assert only(judge.evaluate(varied, HONEST)).evaluation.status == "PASSED"
 
 

@@ -125,6 +125,16 @@ def test_half_of_the_calls_are_varied_and_the_first_is_not() -> None:
     assert book.variation(7, ()) == ""
 
 
+def test_a_few_calls_have_one_kind_of_other_values_after_the_other() -> None:
+    kinds = ("scale", "sign")
+    for book in (SeedBook() for _ in range(20)):
+        pairs = (
+            {book.variation(call, kinds) for call in (2, 3)},
+            {book.variation(call, kinds) for call in (4, 5, 6, 7)},
+        )
+        assert sorted(kind for pair in pairs for kind in pair) == ["scale", "sign"]
+
+
 def test_differences_of_verdicts_are_told_in_words(make_trace: Callable[..., Trace]) -> None:
     passed, failed = make_trace(status="PASSED"), make_trace(status="TIMEOUT")
     assert replay_result(passed, failed).differences == ("the status was PASSED and is TIMEOUT",)

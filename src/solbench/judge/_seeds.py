@@ -10,6 +10,9 @@ from dataclasses import dataclass, field
 MOST_AUDITS = 10
 """Float64 is slow on some devices: no more calls of a workload are computed in it."""
 
+_ALWAYS_VARIED = (1, 2)
+"""Binary logarithms of calls that never have the usual values, where a problem knows others."""
+
 
 @dataclass(frozen=True, slots=True)
 class SeedBook:
@@ -52,9 +55,16 @@ class SeedBook:
         return call == (1 << octave) + self._number("audit", octave) % (1 << octave)
 
     def variation(self, call: int, kinds: Sequence[str]) -> str:
-        """Which of the kinds of other values a call is made with: none for half of them, and the first."""
+        """Which of the kinds of other values an audited call is made with. The first has none; those of the
+        ranges 2-3 and 4-7 have one kind after the other, so that a short measurement has some too; half of the
+        later ones have one."""
+        if not (kinds and call):
+            return ""
+        octave = call.bit_length() - 1
+        if octave in _ALWAYS_VARIED:
+            return kinds[(self._number("first variation", 0) + octave) % len(kinds)]
         number = self._number("variation", call)
-        return kinds[number // 2 % len(kinds)] if kinds and call and number % 2 else ""
+        return kinds[number // 2 % len(kinds)] if number % 2 else ""
 
     def _number(self, label: str, number: int) -> int:
         digest = hashlib.sha256(self.secret + label.encode() + number.to_bytes(8, "little"))

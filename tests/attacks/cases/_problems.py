@@ -21,9 +21,10 @@ def problem(
     scalars: Mapping[str, float] | None = None,
     custom: tuple[str, ...] = (),
     tolerance: Mapping[str, Any] | None = None,
+    own: Mapping[str, Any] | None = None,
 ) -> Problem:
     """A problem with one workload for each of ``sizes``. ``custom`` inputs come from
-    ``make_inputs`` in the reference."""
+    ``make_inputs`` in the reference. ``own``: it is judged by our rule, which knows error budgets."""
     definition: dict[str, Any] = {
         "name": name,
         "axes": {axis: {"type": "var"} for axis in sizes[0]},
@@ -35,6 +36,8 @@ def problem(
     }
     if custom:
         definition["custom_inputs_entrypoint"] = "make_inputs"
+    if own is not None:
+        definition["solbench"] = {"tier": "L1", "direction": "forward", **own}
     described = {key: {"type": "scalar", "value": value} for key, value in (scalars or {}).items()}
     described |= {key: {"type": "custom"} for key in custom}
     limits = {"max_atol": 1e-5, "max_rtol": 1e-5, "required_matched_ratio": 1.0}
@@ -293,3 +296,32 @@ CANCELLING = problem(
 CANCELLING_HONEST = "import torch\ndef run(x, w, y):\n    torch.add(x, x @ w - x @ w, out=y)\n"
 
 WEAK_HONEST = "import torch\ndef run(x, y):\n    torch.mul(x, 1e-3, out=y)\n"
+
+
+SPREAD = problem(
+    "spread",
+    "import torch\n\n\ndef run(x):\n    return torch.softmax(x * 3.0, dim=-1)\n",
+    {"x": (["m", "n"], "bfloat16")},
+    {"y": (["m", "n"], "bfloat16")},
+    [{"m": 64, "n": 256}],
+    own={},
+)
+"""By our own rule, and its values spread over orders of magnitude."""
+
+SPREAD_HONEST = "import torch\ndef run(x, y):\n    torch.softmax(x * 3.0, dim=-1, out=y)\n"
+
+PROJECTION = problem(
+    "projection",
+    "import torch\n\n\ndef run(x, w):\n    return x @ w\n",
+    {"x": (["m", "n"], "float32"), "w": (["n", "n"], "float32")},
+    {"y": (["m", "n"], "float32")},
+    [{"m": 64, "n": 128}],
+    own={
+        "weights": ["w"],
+        "policy": {"prepacked_weights": True},
+        "variations": {"scale": ["x"], "outliers": ["x"]},
+    },
+)
+"""By our own rule: weights may be prepacked, and some calls have other values than the usual."""
+
+PROJECTION_HONEST = "import torch\ndef run(x, w, y):\n    torch.mm(x, w, out=y)\n"
