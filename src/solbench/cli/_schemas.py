@@ -8,6 +8,8 @@ from operator import or_
 from typing import Any, cast
 
 from pydantic import TypeAdapter
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
+from pydantic_core.core_schema import DataclassSchema
 
 from solbench.cli._lines import FORM, ErrorLine
 from solbench.errors import InputError
@@ -67,7 +69,18 @@ def command_schema(name: str) -> Schema:
         if name != ERROR
         else TypeAdapter(ErrorLine)
     )
-    return _DIALECT | adapter.json_schema(mode="serialization")
+    return _DIALECT | adapter.json_schema(mode="serialization", schema_generator=Whole)
+
+
+class Whole(GenerateJsonSchema):
+    """Dataclasses have all their keys and no others, as models of ours have; older pydantics do not pass the
+    models' configuration on to them."""
+
+    def dataclass_schema(self, schema: DataclassSchema) -> JsonSchemaValue:
+        made = super().dataclass_schema(schema)
+        if "properties" in made:
+            made |= {"required": list(made["properties"]), "additionalProperties": False}
+        return made
 
 
 def _found(place: str) -> type:
