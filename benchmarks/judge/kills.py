@@ -32,7 +32,7 @@ from _remains import Remains, Watch, builders, judges, remains, workers, zygotes
 from leaks import SUBMISSIONS, small_problem
 
 import solbench
-from solbench.cli._records import open_records
+from solbench.cli._records import appending
 from solbench.judge import Budget, Judge, StopRule
 from solbench.judge.attacks import Submission
 from solbench.spec import Solution, Trace, read_trace_lines, trace_line
@@ -184,11 +184,10 @@ class Range:
         return native_solution(next(self._numbers)) if kind == "native" else python_solution()
 
     def _evaluate(self, solution: Solution) -> list[str]:
-        with open_records(self._records) as sink:
+        with appending(self._records) as append:
 
             def keep(trace: Trace) -> None:
-                sink.write(trace_line(trace) + "\n")
-                sink.flush()
+                append(trace_line(trace))
 
             result = self._judge.evaluate(PROBLEM, solution, on_trace=keep)
         return [trace.evaluation.status for trace in result.traces]
@@ -260,11 +259,10 @@ def _whole_lines(records: Path) -> tuple[Trace, ...]:
 
 def be_caller(records: Path) -> None:
     """One evaluation, recorded as ``solbench eval`` does."""
-    with open_records(records) as sink, Judge("cpu", budgets=BUDGETS) as judge:
+    with appending(records) as append, Judge("cpu", budgets=BUDGETS) as judge:
 
         def keep(trace: Trace) -> None:
-            sink.write(trace_line(trace) + "\n")
-            sink.flush()
+            append(trace_line(trace))
 
         judge.evaluate(PROBLEM, python_solution(), on_trace=keep)
 
