@@ -19,9 +19,16 @@ def modules_after(statement: str) -> set[str]:
     return set(result.stdout.split())
 
 
-@pytest.mark.parametrize("statement", ["import solbench", "import solbench.spec"])
+@pytest.mark.parametrize(
+    "statement",
+    ["import solbench", "import solbench.spec", "import solbench.judge, solbench.judge._process"],
+)
 def test_importing_the_package_imports_nothing_heavy(statement: str) -> None:
     assert modules_after(statement).isdisjoint(HEAVY)
+
+
+def test_reports_do_without_torch() -> None:
+    assert "torch" not in modules_after("import solbench.report, solbench.judge.guard")
 
 
 def test_the_command_line_starts_without_anything_heavy() -> None:

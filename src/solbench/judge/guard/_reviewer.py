@@ -10,7 +10,6 @@ from typing import Literal, Protocol
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from solbench.bound.suggest import Endpoint
 from solbench.errors import DeviceError
 from solbench.judge.guard._finding import Finding
 from solbench.judge.guard._neutral import neutral_source
@@ -95,6 +94,8 @@ class ModelReviewer:
 
     def opinion(self, solution: Solution) -> Opinion:
         """See :class:`Reviewer`. Raises ``MissingExtra`` without the client."""
+        from solbench.bound.suggest import Endpoint  # it brings torch, which reports do without
+
         endpoint = Endpoint(self.base_url, self.model, self.key)
         return _read(endpoint.ask(question(solution), as_json=True), self.base_url)
 
