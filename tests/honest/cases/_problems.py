@@ -21,6 +21,6 @@ def load_shared(name: str) -> ModuleType:
 
 _shared = load_shared("_problems")
 
-SCALE, SCALES, HEAVY, SOFTMAX = (
-    getattr(_shared, name) for name in ("SCALE", "SCALES", "HEAVY", "SOFTMAX")
+SCALE, SCALES, HEAVY, SOFTMAX, PROJECTION = (
+    getattr(_shared, name) for name in ("SCALE", "SCALES", "HEAVY", "SOFTMAX", "PROJECTION")
 )
