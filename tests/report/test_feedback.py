@@ -48,10 +48,14 @@ def test_rates_are_the_demand_over_the_time_and_shares_those_of_the_peak(
     assert found.matrix_share == pytest.approx(4e14 / (132 * 4096 * 1.98e9))
 
 
-def test_a_cpu_has_rates_without_shares(make_trace: MakeTrace) -> None:
-    found = feedback(changed(make_trace(), bound=bound(hardware="cpu")))
+def test_a_cpu_has_the_share_of_what_binds(make_trace: MakeTrace) -> None:
+    # T_SOL is 0.1 ms of 0.5; the other peak is not in the trace.
+    made = changed(make_trace(), bound=bound(hardware="cpu", matrix_flops={"fp32": 2e11}))
+    found = feedback(made)
     assert found.dram_bytes_per_s == pytest.approx(2.4e12)
-    assert found.dram_share is None
+    assert (found.dram_share, found.matrix_share) == (None, pytest.approx(0.2))
+    found = feedback(changed(made, binding="dram"))
+    assert (found.dram_share, found.matrix_share) == (pytest.approx(0.2), None)
 
 
 def test_without_a_complete_bound_there_are_no_rates(make_trace: MakeTrace) -> None:

@@ -204,8 +204,15 @@ def _rates(record: SolBenchRecord | None, latency_ms: float | None) -> _Rates:
     moved = (_demanded_bytes(record) or 0.0) / seconds
     flops: dict[str, float] = bound["matrix_flops"]
     computed = sum(flops.values()) / seconds if flops else None
-    if bound["hardware"] == "cpu":  # its peaks are not kept in a file
-        return moved, None, computed, None
+    if bound["hardware"] == "cpu":  # its peaks are kept in no file: only what binds tells its own
+        share = _over(record.t_sol_ms if record else None, latency_ms)
+        binding = record.binding if record else None
+        return (
+            moved,
+            share if binding == "dram" else None,
+            computed,
+            share if binding == "matrix" and flops else None,
+        )
     try:
         hardware = load_hardware(bound["hardware"])
         clock_mhz = hardware.clock_mhz(bound["clock_mhz"])
