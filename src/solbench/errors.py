@@ -28,7 +28,14 @@ from typing import Any
 
 
 class SolBenchError(Exception):
-    """Base of all of them. ``str(error)`` is fit to be shown to a user."""
+    """Base of all of them. ``str(error)`` is fit to be shown to a user.
+
+    >>> try:
+    ...     solbench.load_problem("nowhere")
+    ... except solbench.SolBenchError as error:
+    ...     print(error)
+    nowhere: no such file or folder. Name a problem folder, or its definition.json.
+    """
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Errors cross processes as they are, whatever their ``__init__`` takes."""

@@ -66,6 +66,11 @@ def sol_score(
     ``t_floor_ms`` is the least time if every write stayed in the cache: between it and ``t_sol_ms``
     the time is explained (``write_absorbed``) and counts as 1; below, it is ``faster_than_bound``
     and gets no number.
+
+    >>> solbench.sol_score(t_k_ms=2.0, t_b_ms=5.0, t_sol_ms=1.0).score
+    0.8
+    >>> solbench.sol_score(t_k_ms=0.5, t_b_ms=5.0, t_sol_ms=1.0).score is None
+    True
     """
     _require_times(t_k_ms, t_b_ms)
     if t_sol_ms is None:

@@ -43,6 +43,10 @@ def derive_bound(
 
     Raises ``UnknownHardware`` for a device that is not known, ``SpecError`` for such a workload, and
     ``InputError`` for something that is no problem.
+
+    >>> bounds = solbench.derive_bound(solbench.load_problem("examples/rmsnorm"), hardware="h200")
+    >>> bounds[0].binding, f"{bounds[0].t_sol_ms:.2e} ms"
+    ('dram', '5.12e-06 ms')
     """
     device = load_hardware(hardware) if isinstance(hardware, str) else hardware
     given = problem if isinstance(problem, Problem) else None

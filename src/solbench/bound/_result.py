@@ -156,7 +156,12 @@ class Demand:
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """T_SOL of one workload on one device. Field names are the contract of ``solbench bound --json``."""
+    """T_SOL of one workload on one device. Field names are the contract of ``solbench bound --json``.
+
+    >>> bound = solbench.derive_bound(solbench.load_problem("examples/rmsnorm"), "h200")[0]
+    >>> bound.dram_read_bytes, bound.dram_write_bytes
+    (16384, 8192)
+    """
 
     problem: str
     workload: str

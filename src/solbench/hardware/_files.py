@@ -64,7 +64,11 @@ class HardwareFile(_Strict):
 
 
 def known_hardware() -> tuple[str, ...]:
-    """Names that ``load_hardware`` takes: the device files, and ``cpu``."""
+    """Names that ``load_hardware`` takes: the device files, and ``cpu``.
+
+    >>> "b200" in solbench.known_hardware()
+    True
+    """
     return ("cpu", *sorted(path.stem for path in FOLDER.glob("*.toml")))
 
 

@@ -16,6 +16,10 @@ def load_hardware(name: str, *, threads: int | None = None, announce: Announce =
     ``cpu`` is measured on first use, which takes about 5 s: ``announce`` gets one line before that. ``threads``
     counts for ``cpu`` only and defaults to the CPUs this process may use.
     Raises ``UnknownHardware``, and ``InputError`` for a file that is not valid.
+
+    >>> h200 = solbench.load_hardware("h200")
+    >>> h200.dram_bytes_per_s, h200.flops_per_s("bf16", h200.clock_mhz())
+    (4800000000000.0, 1070530560000000.0)
     """
     if name == "cpu":
         return cpu_hardware(threads, announce)

@@ -27,7 +27,10 @@ class Options(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class EvaluationResult:
-    """The verdict on a solution: one trace a workload, in the problem's order, and their score."""
+    """The verdict on a solution: one trace a workload, in the problem's order, and their score.
+
+    A reward is ``result.score``, or none where that is ``None``.
+    """
 
     traces: tuple[Trace, ...]
     problem_score: ProblemScore

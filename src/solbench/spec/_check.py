@@ -54,6 +54,11 @@ def check(path: Path | str, blob_roots: Sequence[Path | str] = ()) -> list[Findi
 
     An empty list means that nothing is wrong. Nothing in the files is executed. ``blob_roots``: as for
     ``load_problem``.
+
+    >>> solbench.check("examples/rmsnorm")
+    []
+    >>> print(solbench.check("examples/nothing")[0].what)
+    cannot be read: No such file or directory
     """
     given = Path(path)
     roots = (*(Path(root) for root in blob_roots), *environment_roots())

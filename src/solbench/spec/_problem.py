@@ -20,7 +20,12 @@ BLOBS_VARIABLE = "FLASHINFER_TRACE_DIR"
 
 @dataclass(frozen=True)
 class Problem:
-    """What is to be computed, and at which sizes."""
+    """What is to be computed, and at which sizes.
+
+    >>> problem = solbench.load_problem("examples/rmsnorm")
+    >>> dict(problem.workloads[0].axes)
+    {'num_tokens': 1}
+    """
 
     definition: Definition
     workloads: tuple[Workload, ...]
@@ -103,6 +108,10 @@ def load_problem(
     Tolerant of what public files hold (see ``Problem.warnings``), loud about what is wrong:
     ``SpecError``, or ``SpecErrors`` with every problem found. A workload that is well formed but
     cannot be run (an axis without a value) is only warned about, so that the others still can.
+
+    >>> problem = solbench.load_problem("examples/rmsnorm")
+    >>> problem.name, len(problem.workloads)
+    ('rmsnorm', 5)
     """
     given = Path(path)
     definition_file = given / DEFINITION_FILE if _is_folder(given) else given

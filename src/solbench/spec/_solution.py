@@ -95,6 +95,8 @@ class SolutionSpec(_Exchanged):
 
 
 class Solution(_Exchanged):
+    """A submitted program, as one JSON file holds it."""
+
     name: Name
     definition: Name
     author: str

@@ -25,6 +25,9 @@ def load_solution(path: Path | str) -> Solution:
     """Load a solution's JSON file, or a folder of loose sources with a ``solution.json``.
 
     Raises ``SpecError`` (several: ``SpecErrors``) naming file, line, key and remedy.
+
+    >>> solbench.load_solution("examples/rmsnorm/solution_fast.json").name
+    'rmsnorm-fast'
     """
     given = Path(path)
     if given.suffix == ".py":

@@ -154,6 +154,8 @@ class SolBenchRecord(_Exchanged):
 
 
 class Trace(_Exchanged):
+    """The verdict on one workload, with everything needed to question it: one line of a JSONL file."""
+
     definition: Name
     solution: Name
     workload: Workload

@@ -10,7 +10,11 @@ from solbench.spec._trace import Trace
 
 
 def read_traces(path: Path | str) -> tuple[Trace, ...]:
-    """All traces of a JSONL file; ``SpecError`` (several: ``SpecErrors``) for lines that are none."""
+    """All traces of a JSONL file; ``SpecError`` (several: ``SpecErrors``) for lines that are none.
+
+    >>> [trace.evaluation.status for trace in solbench.read_traces("results.jsonl")]
+    ['PASSED', 'PASSED', 'INCORRECT_NUMERICAL', 'RUNTIME_ERROR']
+    """
     traces, errors = read_trace_lines(Path(path))
     if errors:
         raise_errors(errors)
