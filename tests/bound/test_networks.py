@@ -135,3 +135,17 @@ def test_the_order_of_a_chain_is_that_of_the_textbook() -> None:
 
     factors = [frozenset({0, 1}), frozenset({1, 2}), frozenset({2, 3})]
     assert fewest_multiply_adds(factors, frozenset({0, 3}), count) == 4500
+
+
+def test_a_long_run_of_factors_and_terms_is_analysed(demand_of: Callable[..., Demand]) -> None:
+    def program(x: Any, w: Any) -> Any:
+        h = x @ w
+        for step in range(400):
+            h = h * 0.99 + step
+        total = h @ w
+        for _ in range(400):
+            total = total + x
+        return total
+
+    # two products of 4·8·8; too far apart to be taken in another order
+    assert demand_of(program, t(4, 8), t(8, 8)).matrix_flops == {"fp32": 2 * 2 * 4 * 64}

@@ -25,6 +25,8 @@ from solbench.bound._region import Region
 
 MAX_FACTORS = 8
 """Largest network; the search is exponential in it."""
+MAX_DEPTH = 48
+"""Steps that are followed behind the last contraction."""
 MAX_PIECES = 8
 """Most pieces of a concatenation that are looked at one by one."""
 
@@ -89,6 +91,8 @@ class _Network:
     """Those whose results nothing else reads."""
     stopped_at_sum: bool = False
     """Whether something is added on the way that was not crossed."""
+    depth: int = 0
+    """Steps between the last contraction and the operand that is followed."""
     waiting: int = 0
     """Operands that are still to be followed."""
 
@@ -166,8 +170,11 @@ class _Search:
         alone = maker is not None and (
             len(self.readings.get(value, ())) == 1 or self._read_apart(value)
         )
-        if maker is None or not alone or not self._expand(maker, value, dims, network, adds):
+        network.depth += 1
+        ends = maker is None or not alone or network.depth > MAX_DEPTH
+        if ends or maker is None or not self._expand(maker, value, dims, network, adds):
             network.factors.append([a for d in dims for a in d.atoms])
+        network.depth -= 1
 
     def _share(self, value: int, dims: list[Dim], space: _Space) -> Fraction:
         """How much of what is needed of a value is read here."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from solbench.bound import _access, _network_parts
 from solbench.bound._access import Along, Axis, Fixed, Table, Taps
@@ -29,33 +29,31 @@ class _Sums:
     found: Demanded
     costs: dict[int, StepCost]
     readings: dict[int, list[Reading]]
+    visited: set[int] = field(default_factory=set)
+    """Sums that are part of one that was looked at."""
 
-    def terms(
-        self, value: int, path: tuple[object, ...], *, first: bool = False
-    ) -> Iterator[_Term]:
+    def terms(self, root: int) -> Iterator[_Term]:
         """Products that a value is a sum of, through what is linear and read once."""
-        maker = self.lifted.maker.get(value)
-        if maker is None or not (first or len(self.readings.get(value, ())) == 1):
-            return
-        if isinstance(maker, Reshape):
-            step = ("shape", self.lifted.values[maker.value].shape)
-            yield from self.terms(maker.value, (*path, step))
-        elif maker.contracts:
-            cost = self.costs.get(value)
-            if cost is not None and cost.work is not None and cost.work.macs:
-                yield _Term(cost, maker, path)
-        elif self.adds(maker):
-            for operand in maker.operands:
-                yield from self.terms(operand.value, path)
-        elif maker.linear and len(maker.operands) == 1 and not maker.coupled:
-            (operand,) = maker.operands
-            if (
-                operand.within is None
-                and operand.outside is None
-                and not _network_parts.is_sum(maker)
-            ):
+        waiting: list[tuple[int, tuple[object, ...]]] = [(root, ())]
+        while waiting:
+            value, path = waiting.pop()
+            maker = self.lifted.maker.get(value)
+            if maker is None or not (value == root or len(self.readings.get(value, ())) == 1):
+                continue
+            if isinstance(maker, Reshape):
+                step = ("shape", self.lifted.values[maker.value].shape)
+                waiting.append((maker.value, (*path, step)))
+            elif maker.contracts:
+                cost = self.costs.get(value)
+                if cost is not None and cost.work is not None and cost.work.macs:
+                    yield _Term(cost, maker, path)
+            elif self.adds(maker):
+                self.visited.add(value)
+                waiting += [(o.value, path) for o in maker.operands]
+            elif _is_unary(maker):
+                (operand,) = maker.operands
                 moved = () if _in_place(operand, maker) else (_axes_key(operand.axes),)
-                yield from self.terms(operand.value, (*path, *moved))
+                waiting.append((operand.value, (*path, *moved)))
 
     def adds(self, maker: Map | Reshape | None) -> bool:
         return (
@@ -66,6 +64,18 @@ class _Sums:
             and _network_parts.is_addition(maker)
             and all(o.within is None and o.outside is None for o in maker.operands)
         )
+
+
+def _is_unary(maker: Map) -> bool:
+    """A view, a cast or a factor: linear, position by position."""
+    return (
+        maker.linear
+        and len(maker.operands) == 1
+        and not maker.coupled
+        and maker.operands[0].within is None
+        and maker.operands[0].outside is None
+        and not _network_parts.is_sum(maker)
+    )
 
 
 def _in_place(operand: Operand, maker: Map) -> bool:
@@ -80,16 +90,13 @@ def sum_savings(lifted: LiftedGraph, found: Demanded) -> Iterator[Saving]:
         if isinstance(c.step.lifted, Map) and c.step.lifted.contracts
     }
     sums = _Sums(lifted, found, costs, _network_parts.readings(lifted, found))
-    taken: set[int] = set()
     for step in reversed(lifted.steps):
         item = step.lifted
-        if not isinstance(item, Map) or not sums.adds(item) or item.outs[0] in taken:
-            continue
-        terms = list(sums.terms(item.outs[0], (), first=True))
-        if len(terms) > 1 and not any(id(t.cost) in taken for t in terms):
-            taken |= {id(t.cost) for t in terms}
-            yield from _merged(terms)
-            yield from _absorbed(terms, sums)
+        if isinstance(item, Map) and sums.adds(item) and item.outs[0] not in sums.visited:
+            terms = list(sums.terms(item.outs[0]))
+            if len(terms) > 1:
+                yield from _merged(terms)
+                yield from _absorbed(terms, sums)
 
 
 def _merged(terms: Sequence[_Term]) -> Iterator[Saving]:
