@@ -19,7 +19,7 @@ from solbench.bound._precision_cache import known
 from solbench.bound._precision_formats import round_to
 from solbench.bound._precision_gates import gate_of
 from solbench.bound._precision_trials import SEEDS
-from solbench.bound._precision_ways import Halved
+from solbench.bound._precision_ways import Halved, small_programs
 from solbench.bound._price import faster_kinds
 from solbench.hardware import load_hardware
 from solbench.spec import Definition, OwnRecord, Problem, Tolerance, Workload, make_problem
@@ -195,6 +195,7 @@ def run(x, y):
     query, key = x[None, None], y.T[None, None]
     return F.scaled_dot_product_attention(query, key, key)[0, 0] @ y
 """
+WITH_BIAS = "import torch\ndef run(x, y):\n    return torch.addmm(y[0], x, y)\n"
 TWO = "def run(x, y):\n    first = x @ y\n    return first + x.flip(0) @ y.flip(1)\n"
 
 
@@ -222,6 +223,22 @@ def test_attention_that_is_kept_whole_is_tried_with_its_weights_rounded(
     monkeypatch.setattr("solbench.bound._precision_trials.ATTENTION_OPS", ())
     operands_only = trials.run({call: "int8"}, "int8").error_over_tolerance
     assert whole > operands_only > 0
+
+
+def test_vector_work_of_the_same_call_is_not_priced_as_a_product() -> None:
+    bound = bound_of(problem(0.06, reference=WITH_BIAS))
+    assert bound.error is None
+    assert kinds(bound) == ["fp16"]
+    assert {t.resource for t in bound.terms if t.resource.startswith("matrix.")} == {"matrix.fp16"}
+
+
+def test_a_problem_that_is_too_large_at_any_size_is_replayed_at_none(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("solbench.bound._precision_instance.LARGEST_ELEMENTS", 3)
+    monkeypatch.setattr("solbench.bound._precision_ways.LARGEST_ELEMENTS", 3)
+    given = problem(0.06)
+    assert list(small_programs(given, given.workloads[0])) == []
 
 
 def test_a_reference_that_takes_no_other_size_is_undecided() -> None:

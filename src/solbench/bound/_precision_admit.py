@@ -240,9 +240,9 @@ def priced_kinds(demand: Demand, places: Iterable[PlaceAdmission]) -> dict[str, 
     left = dict(demand.matrix_flops)
     for row in demand.nodes:
         place = lowered.get(row.position)
-        if place is None:
-            continue
         moved = min(row.matrix_flops, left.get(row.precision, 0))
+        if place is None or not moved:
+            continue
         for kind, flops in place.split(moved).items():
             if kind != place.declared:
                 left[row.precision] -= flops

@@ -64,6 +64,7 @@ class Halved:
     def prepare(self, gate: Gate) -> Trials:
         reasons: list[str] = []
         skipped = 0
+        self.start()
         for instance in instances(self._problem, self._workload):
             if len(reasons) == MOST_FAILURES:
                 break
