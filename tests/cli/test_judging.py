@@ -97,7 +97,7 @@ def test_compare_tells_which_is_faster_and_by_how_much(
     result = run("compare", problem_folder, solution, solution, "--mode", "rank")
     assert result.exit_code == 0, result.stderr
     assert judge.mode == "rank"
-    assert "1.400 to 1.600" in result.stdout
+    assert "1.40 to 1.60" in result.stdout
     first, _ = lines(run("compare", problem_folder, solution, solution, "--json").stdout)
     assert (first["outcome"], first["ratio"]["median"]) == ("first", 1.5)
 

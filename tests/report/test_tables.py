@@ -5,8 +5,10 @@ from collections.abc import Callable
 import pytest
 from rich.console import Console, RenderableType
 
+from solbench.judge import Comparison, Interval, Side
 from solbench.report import (
     by_solution,
+    comparison_report,
     distance,
     evaluation_report,
     evaluation_table,
@@ -143,3 +145,19 @@ def test_a_time_that_the_timer_floor_covers_is_no_time(make_trace: MakeTrace) ->
 
 def test_a_reference_that_the_timer_floor_covers_gives_no_speed_up(make_trace: MakeTrace) -> None:
     assert summarise([make_trace(reference_ms=0.0)]).speedup is None
+
+
+def test_two_solutions_stand_side_by_side_with_units_and_names() -> None:
+    ratio = Interval(median=1.056, low=0.534, high=1.356)
+    time = Interval(median=0.2131, low=0.2, high=0.22)
+    passed, wrong = Side("PASSED", timing=time), Side("INCORRECT_NUMERICAL", "zeros")
+    found = [
+        Comparison("35e3894a-6188", "tie", passed, passed, ratio, 32),
+        Comparison("051dc668-6188", "not_compared", Side("PASSED"), wrong),
+    ]
+    text = "\n".join(shown(comparison_report(found, "norm", "fast", "slow")))
+    for part in (
+        "norm   A fast   B slow", "213 µs", "0.534 to 1.36", "tie", "✗ 051dc668 B INCORRECT_NUMERICAL: zeros",
+        "in doubt on 1 of 2 workloads",
+    ):  # fmt: skip
+        assert part in text

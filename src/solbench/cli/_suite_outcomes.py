@@ -9,8 +9,9 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from rich.console import Group, RenderableType
-from rich.table import Table
 from rich.text import Text
+
+from solbench.report import grid
 
 if TYPE_CHECKING:
     from solbench.cli._eval_suite import Outcome
@@ -61,7 +62,8 @@ def _score(trace: Trace) -> float | None:
 
 def outcome_report(outcomes: Sequence[Outcome]) -> RenderableType:
     """A line a tier; below it, what did not pass and why."""
-    table = Table("tier", "problems passed", "workloads passed", "median score", "seconds")
+    numbers = ("problems passed", "workloads passed", "median score", "seconds")
+    table = grid("tier", *numbers, numbers=numbers)
     for line in tier_sums(outcomes):
         table.add_row(
             line.tier,

@@ -11,6 +11,7 @@ from rich.syntax import Syntax
 from rich.table import Table
 from rich.text import Text
 
+from solbench.report import grid
 from solbench.suite import (
     TARGET_MODELS,
     Composition,
@@ -37,7 +38,8 @@ def problem_table(sources: Sequence[ProblemSource], by: str) -> Table:
         for key in _keys(source, by):
             groups[key].append(source.name)
     read = _where_read(sources) if by == "model" else {}
-    table = Table(by, "problems", show_lines=True)
+    table = grid(by, "problems")
+    table.show_lines = True
     ordered = groups if by == "tier" else sorted(groups)
     for key in ordered:
         head = Text("\n".join([key, str(len(groups[key])), *read.get(key, ())]))
@@ -67,7 +69,9 @@ def _place(model: Model) -> str:
 
 def composition_table(counted: Composition) -> RenderableType:
     """Problems a tier against the target; models, precisions and domains below."""
-    table = Table("tier", "problems", "of", "forward", "backward", "workloads", show_footer=True)
+    numbers = ("problems", "of", "forward", "backward", "workloads")
+    table = grid("tier", *numbers, numbers=numbers)
+    table.show_footer = True
     for tier in counted.tiers:
         cells = (tier.problems, tier.target, tier.forward, tier.backward, tier.workloads)
         table.add_row(tier.tier, *map(str, cells))
@@ -98,7 +102,7 @@ def problem_report(source: ProblemSource) -> RenderableType:
     for model in problem.models:
         head.append(f"{model.id}: {model.source}\n", "not bold cyan")
         head.append(f"  {_place(model)}\n", "not bold dim")
-    tensors = Table("tensor", "type", "role")
+    tensors = grid("tensor", "type", "role")
     for name, each in problem.inputs.items():
         if isinstance(each, Input):
             kind = f"{each.type.dtype}[{', '.join(each.type.shape)}]"
@@ -107,16 +111,17 @@ def problem_report(source: ProblemSource) -> RenderableType:
             tensors.add_row(name, f"{each.dtype} scalar", str(each.value))
     for name, text in problem.outputs.items():
         tensors.add_row(name, Text(text), "output")
-    sizes = Table(*problem.workloads.axes, title="workloads")
+    sizes = grid(*problem.workloads.axes, numbers=problem.workloads.axes)
     for row in problem.workloads.values:
         sizes.add_row(*map(str, row))
     reference = Syntax(load(source.name).definition.reference, "python", word_wrap=True)
-    return Group(head, tensors, sizes, reference)
+    count = Text(f"{len(problem.workloads.values)} workloads", "dim")
+    return Group(head, tensors, count, sizes, reference)
 
 
 def check_table(checks: Sequence[ProblemCheck]) -> RenderableType:
     """One line a problem; what failed or stayed open is written out."""
-    table = Table("problem", "gates", "seconds")
+    table = grid("problem", "gates", "seconds", numbers=("seconds",))
     for check in checks:
         good = sum(each.outcome == "ok" for each in check.findings)
         cell = Text(f"{good} of {len(check.findings)} ok")

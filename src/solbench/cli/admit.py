@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import typer
-from rich.table import Table
 
 from solbench.cli import _console
 from solbench.cli._app import app
@@ -21,6 +20,8 @@ from solbench.cli._options import (
 )
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from solbench.judge import Admission
 
 _MARKS = {"ok": "ok", "failed": "[bold]failed[/bold]", "open": "open"}
@@ -66,7 +67,9 @@ def admit_command(
 
 
 def _table(admissions: tuple[Admission, ...]) -> Table:
-    table = Table("workload", "check", "outcome", "detail")
+    from solbench.report import grid
+
+    table = grid("workload", "check", "outcome", "detail")
     for admission in admissions:
         for number, finding in enumerate(admission.findings):
             name = admission.workload[:8] if number == 0 else ""

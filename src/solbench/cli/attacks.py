@@ -146,11 +146,10 @@ def _name_surprises(findings: Sequence[Finding]) -> None:
 
 
 def _table(title: str, findings: Sequence[Finding]) -> Table:
-    from rich.table import Table
+    from solbench.report import grid
 
-    table = Table(title=title, title_justify="left")
-    for column in ("attack", "outcome", "ms / twin's", "stopped by", "gained"):
-        table.add_column(column, overflow="fold")
+    table = grid("attack", "outcome", "ms / twin's", "stopped by", "gained")
+    table.title, table.title_justify = title, "left"
     for finding in findings:
         table.add_row(
             finding.name,

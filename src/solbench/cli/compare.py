@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.table import Table
 
 from solbench.cli import _console
 from solbench.cli._app import app
@@ -50,6 +49,7 @@ def compare_command(
     """
     from solbench.cli._lines_judge import CompareLine
     from solbench.judge import Judge
+    from solbench.report import comparison_report
 
     problem = read_problem(problem_path, workloads_file, blobs)
     first, second = read_solution(problem, first_path), read_solution(problem, second_path)
@@ -70,23 +70,7 @@ def compare_command(
             on_comparison=keep,
         )
     if not json_lines:
-        _console.out().print(_table(found))
+        report = comparison_report(found, problem.name, first.name, second.name)
+        _console.out().print(report)
     if any(each.outcome == "not_compared" for each in found):
         raise typer.Exit(_console.ExitCode.NO)
-
-
-def _table(found: tuple[Comparison, ...]) -> Table:
-    table = Table("workload", "A ms", "B ms", "B / A", "95 % interval", "faster", "samples")
-    names = {"first": "A", "second": "B", "tie": "tie", "not_compared": "-"}
-    for each in found:
-        times = [
-            f"{s.timing.median:.4g}" if s.timing else s.status for s in (each.first, each.second)
-        ]
-        ratio = each.ratio
-        shown = (
-            [f"{ratio.median:.3f}", f"{ratio.low:.3f} to {ratio.high:.3f}"] if ratio else ["", ""]
-        )
-        table.add_row(
-            each.workload[:8], *times, *shown, names[each.outcome], str(each.samples or "")
-        )
-    return table

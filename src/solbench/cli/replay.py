@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.table import Table
 
 from solbench.cli import _console
 from solbench.cli._app import app
@@ -15,6 +14,8 @@ from solbench.cli._options import Blobs, Json, WorkloadsFile, read_problem, read
 from solbench.errors import InputError
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from solbench.judge import Replay
     from solbench.spec import Problem, Trace
 
@@ -81,6 +82,12 @@ def _problem(
         return read_problem(path, workloads_file, blobs)
     from solbench import suite
 
+    if trace.definition not in suite.names():
+        raise InputError(
+            f"there is no bundled problem '{trace.definition}'",
+            key="--problem",
+            remedy="Name the folder of the problem that the traces are of.",
+        )
     wanted = trace.workload.uuid
     for smoke in (False, True):
         problem = suite.load(trace.definition, smoke=smoke)
@@ -101,7 +108,9 @@ def _device(traces: Sequence[Trace]) -> str:
 
 
 def _table(found: list[Replay]) -> Table:
-    table = Table("workload", "was", "is", "same", "differences")
+    from solbench.report import grid
+
+    table = grid("workload", "was", "is", "same", "differences")
     for each in found:
         table.add_row(
             each.trace.workload.uuid[:8],

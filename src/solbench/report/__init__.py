@@ -7,10 +7,12 @@ from solbench.report._bound_plot import bound_plot, bound_svg
 from solbench.report._bounds import bound_report, bound_table, findings_report
 from solbench.report._cache import cache_plot, cache_tables
 from solbench.report._compare import compare_table
+from solbench.report._comparison import comparison_report
 from solbench.report._explain import explain_report, plain_count_table
 from solbench.report._explain_page import explain_page
 from solbench.report._feedback import Feedback, feedback
 from solbench.report._feedback_text import feedback_report
+from solbench.report._grid import grid
 from solbench.report._guard import guard_report, rules_table
 from solbench.report._hardware import calibration_report, hardware_report, hardware_table
 from solbench.report._ops import coverage_report, rules_report
@@ -31,6 +33,7 @@ __all__ = [
     "cache_tables",
     "calibration_report",
     "compare_table",
+    "comparison_report",
     "coverage_report",
     "distance",
     "evaluation_report",
@@ -40,6 +43,7 @@ __all__ = [
     "feedback",
     "feedback_report",
     "findings_report",
+    "grid",
     "guard_report",
     "hardware_report",
     "hardware_table",
