@@ -2,6 +2,7 @@
 
     python benchmarks/bound/figures.py                        # whole suite, all workloads
     python benchmarks/bound/figures.py --workloads first      # the first of each problem
+    python benchmarks/bound/figures.py --workloads none       # verification of the first of each, and no more
     python benchmarks/bound/figures.py --corpus FOLDER        # `Model` modules of one's own as well
 
 Nothing here needs a GPU: what kernels reach is read from the newest record of ``measured_kernels.py``. Times
@@ -50,7 +51,7 @@ class Batch:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--workloads", choices=("first", "all"), default="all")
+    parser.add_argument("--workloads", choices=("first", "all", "none"), default="all")
     parser.add_argument("--verify", choices=("first", "all", "none"), default="first")
     parser.add_argument("--corpus", type=Path, help="folder of Model modules")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
@@ -59,7 +60,8 @@ def main() -> None:
     numbers: dict[str, Any] = {"load_average": os.getloadavg()[0], "jobs": options.jobs}
     with tempfile.TemporaryDirectory() as folder:
         suites = {w: exported(Path(folder) / w, w) for w in ("first", "all")}
-        numbers |= suite_figures(derived([suites[options.workloads]], options.jobs))
+        if options.workloads != "none":
+            numbers |= suite_figures(derived([suites[options.workloads]], options.jobs))
         if options.corpus:
             numbers |= corpus_figures(derived([options.corpus], options.jobs))
         if options.verify != "none":
@@ -134,7 +136,9 @@ def verified_figures(batch: Batch) -> dict[str, Any]:
         "verified_replayed_whole": len(whole),
         "verified_open": [[b.problem, list(b.unverified), b.error] for b in open_points][:LISTED],
         "verified_median_s": statistics.median(b.seconds for b in batch.bounds),
+        "verified_wall_s": batch.wall_s,
         "verified_cpu_s": batch.cpu_s,
+        "verified_peak_gb": batch.peak_gb,
     }
 
 
@@ -178,6 +182,7 @@ ROWS = (
     ("problems of the suite without any incomplete bound", "235/235", "suite_analysed"),
     ("  incomplete workloads", "0", "suite_incomplete"),
     ("lifted graph verified, workloads", "all", "verified_share"),
+    ("  peak memory of a child, GB", "<= 2", "verified_peak_gb"),
     ("hand-worked cases, exact", ">= 120, all", "cases_share"),
     ("corpus of Model modules analysed", ">= 99 %", "corpus_share"),
     ("median seconds a workload", "<= 0.2", "suite_median_s"),
@@ -191,9 +196,11 @@ ROWS = (
 
 def show(numbers: dict[str, Any]) -> None:
     """The table; a dash where nothing was measured."""
-    failing = {row[0] for row in numbers["suite_incomplete_list"]}
-    problems = numbers["suite_problems"]
-    shown = dict(numbers, suite_analysed=f"{problems - len(failing)}/{problems}")
+    shown = dict(numbers)
+    if "suite_problems" in numbers:
+        failing = {row[0] for row in numbers["suite_incomplete_list"]}
+        problems = numbers["suite_problems"]
+        shown["suite_analysed"] = f"{problems - len(failing)}/{problems}"
     if "verified_of" in numbers:
         shown["verified_share"] = f"{numbers['verified']}/{numbers['verified_of']}"
     if "cases_exact" in numbers:
