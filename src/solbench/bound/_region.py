@@ -28,7 +28,6 @@ from solbench.bound._boxes import (
     make_box,
     membership,
     overlapping,
-    separate,
     spread,
     without_ones,
 )
@@ -52,7 +51,6 @@ __all__ = [
     "of_boxes",
     "overlapping",
     "same",
-    "separate",
     "spread",
     "unite",
     "without_ones",

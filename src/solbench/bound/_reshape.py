@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from functools import lru_cache
 from itertools import product
 from math import prod
@@ -46,12 +46,6 @@ def through(region: Region, target: Shape) -> Region:
 
 def through_box(box: Box, source: Shape, target: Shape) -> list[Box | None]:
     """One box, as one or more boxes of ``target``."""
-    regrouped = {d for g in groups(source, target) if len(g[0]) + len(g[1]) > 2 for d in g[0]}
-    if any(regrouped & set(j.dims) for j in box.joints):
-        apart = _region.separate(box, source)
-        if apart is None:
-            return []
-        box = apart
     sets: list[IndexSet] = [range(n) for n in target]
     joints: list[Joint] = []
     choices: list[tuple[tuple[int, ...], list[Sets]]] = []
@@ -63,11 +57,12 @@ def through_box(box: Box, source: Shape, target: Shape) -> list[Box | None]:
             sets[theirs[0]] = box.sets[mine[0]]
         else:
             pending.append((mine, theirs))
-    for cluster in _clusters([_region.without_ones(j) for j in box.joints], pending):
+    spelled: list[Group] = []
+    for cluster in _clusters([_region.without_ones(j) for j in box.joints], pending, source):
         involved = [g for g in pending if any(set(g[0]) & set(j.dims) for j in cluster)]
-        if involved:
-            pending = [g for g in pending if g not in involved]
+        spelled += involved
         joints.append(_through_joint(cluster, box, involved, simple, source, target))
+    pending = [g for g in pending if g not in spelled]
     for mine, theirs in pending:
         flat = _flatten([box.sets[d] for d in mine], [source[d] for d in mine])
         parts = _unflatten(flat, tuple(target[d] for d in theirs))
@@ -84,8 +79,10 @@ def through_box(box: Box, source: Shape, target: Shape) -> list[Box | None]:
     return result
 
 
-def _clusters(joints: Sequence[Joint], groups_left: Sequence[Group]) -> list[list[Joint]]:
-    """Joints by the groups that they meet: those of one group become one mask."""
+def _clusters(
+    joints: Sequence[Joint], groups_left: Sequence[Group], source: Shape
+) -> list[list[Joint]]:
+    """Joints by the groups that they meet: those of one group become one mask, if it is not too large."""
     clusters: list[tuple[set[int], list[Joint]]] = []
     for joint in joints:
         met = {i for i, g in enumerate(groups_left) if set(g[0]) & set(joint.dims)}
@@ -95,7 +92,33 @@ def _clusters(joints: Sequence[Joint], groups_left: Sequence[Group]) -> list[lis
             met |= other[0]
             mine = other[1] + mine
         clusters.append((met, mine))
-    return [cluster for _, cluster in clusters]
+    result = []
+    for met, cluster in clusters:
+        regrouped = {d for i in met for d in groups_left[i][0]}
+        dims = {d for j in cluster for d in j.dims} | regrouped
+        if prod(source[d] for d in dims) <= DENSE_LIMIT:
+            result.append(cluster)
+        else:
+            result += [[part] for joint in cluster for part in _factors(joint, regrouped)]
+    return result
+
+
+def _factors(joint: Joint, regrouped: Container[int]) -> list[Joint]:
+    """Masks with one dimension each besides those regrouped, if the joint is no more than all of them at once:
+    valid queries and valid keys of a padded batch, say."""
+    shared = [i for i, d in enumerate(joint.dims) if d in regrouped]
+    alone = [i for i, d in enumerate(joint.dims) if d not in regrouped]
+    if not shared or len(alone) < 2 or isinstance(joint.mask, _bands.Bands):
+        return [joint]
+    every: Mask = np.ones((1,) * joint.mask.ndim, dtype=np.bool_)
+    parts = []
+    for axis in alone:
+        others = tuple(i for i in alone if i != axis)
+        part: Mask = np.asarray(joint.mask.any(axis=others, keepdims=True))
+        every = every & part
+        dims = tuple(d for i, d in enumerate(joint.dims) if i not in others)
+        parts.append(Joint(dims, part.squeeze(others)))
+    return parts if np.array_equal(every, joint.mask) else [joint]
 
 
 def _through_joint(
