@@ -41,6 +41,7 @@ class Device(Protocol):
     def queue(self, layout: int, first: int, count: int) -> None: ...
     def synchronise(self) -> None: ...
     def profile(self, layout: int, first: int, count: int) -> None: ...
+    def control(self) -> None: ...
 
 
 def device_class(plan: WorkerPlan) -> type[Any]:
@@ -99,6 +100,8 @@ def _obey(
             device.synchronise()
         elif command == Command.PROFILE:
             device.profile(*where)
+        elif command == Command.CONTROL:
+            device.control()
         elif command == Command.LOAD:
             device.bind(load(plan.artifact))
         elif command == Command.MEET:

@@ -6,19 +6,19 @@ reads itself, so everything is enqueued before any input exists.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import torch
 
 from solbench.jail import cuda_driver
 from solbench.jail._c_call import Call
 from solbench.jail._call import call_setup, make_call, make_slot, torch_dtype
-from solbench.jail._load import Entry
+from solbench.jail._load import Entry, Rejected
 from solbench.jail._page import Page
 from solbench.jail._profile import busy_us, kernel_table, profile_gpu
 from solbench.jail._slots import Slots
 from solbench.jail._types import DeviceMemory, WorkerPlan
-from solbench.jail.protocol import PAGE_BYTES, Field, TensorField
+from solbench.jail.protocol import PAGE_BYTES, Field, Status, TensorField
 
 
 class CudaDevice(Slots):
@@ -32,7 +32,7 @@ class CudaDevice(Slots):
         torch.set_num_threads(plan.limits.threads)
         torch.cuda.set_device(self._device)
         # Creates the context, so that the driver calls below find it current.
-        torch.zeros(1, device=self._device)
+        self._element = torch.zeros(1, device=self._device)
         # Layouts may lie in the same memory, and a handle is opened once in a process.
         opened = {memory: _Opened(memory) for memory in dict.fromkeys(plan.device_memory)}
         self._memory = [opened[memory] for memory in plan.device_memory]
@@ -58,9 +58,18 @@ class CudaDevice(Slots):
 
     def queue(self, layout: int, first: int, count: int) -> None:
         """Enqueue the calls behind a wait for the judge's release; returns at once."""
+        self._queue(lambda: self._call(layout, first, count))
+
+    def control(self) -> None:
+        """Enqueue the addition of one element likewise."""
+        if self._entry is not None:
+            raise Rejected(Status.INTERNAL, "a submission is loaded")
+        self._queue(lambda: self._element.add_(1))
+
+    def _queue(self, enqueue: Callable[[], object]) -> None:
         sequence = self._page.fields[Field.SEQUENCE]
         cuda_driver.stream_wait_value(self._stream(), self._release_address, sequence)
-        self._call(layout, first, count)
+        enqueue()
         cuda_driver.stream_write_value(self._stream(), self._finished_address, sequence)
 
     def synchronise(self) -> None:

@@ -18,17 +18,22 @@ from solbench.judge._samples import Series
 from solbench.judge._sampling import Sampling
 from solbench.judge._statistics import median_interval
 
-Ranked = Literal["word", "look", "alone by word", "alone by look"]
+Ranked = Literal["word", "look", "alone by word", "alone by look", "alone less slack"]
 
 # What honest kernels show on an H200 is in docs/timing.md.
 
-_ALONE_MS = 4e-3
-_ALONE_SHARE = 0.08
-"""A call that runs alone finds its code cold, and waits for its stream's end (4 us). Calls that leave that out
-are ranked alone and given it."""
+_SLACK_MS = 2e-3
+_SLACK_SHARE = 0.05
+"""By which a call alone may be longer than one of many queued ones. If it is longer, the call alone less that
+much is the time: honest code that is cold alone loses by it, and what calls may share is bounded."""
 _DOUBT_MS = 1e-3
 _DOUBT_SHARE = 0.1
-"""Short calls could hide in the allowance above: beyond this much, their times are not verified."""
+"""Short calls could hide in the slack: beyond this much, their times are not verified."""
+_ALONE_MS = 8e-3
+_ALONE_SHARE = 0.1
+"""More than that no honest call has shown: it is a flag, and the call alone ranks in full."""
+_STREAM_END_MS = 4e-3
+"""What a call alone leaves out whose streams are never joined."""
 
 _ALONE_WORD_MS = 11e-3
 _ALONE_WORD_SHARE = 0.15
@@ -82,7 +87,10 @@ class Clocks:
             "word": self.by_word,
             "look": self.by_look,
             "alone by word": self.alone_by_word,
-            "alone by look": self.alone_by_look.later(_ALONE_MS),
+            "alone by look": self.alone_by_look.changed(lambda ms: ms + _STREAM_END_MS),
+            "alone less slack": self.alone_by_look.changed(
+                lambda ms: max(0.0, ms - _SLACK_MS) / (1 + _SLACK_SHARE)
+            ),
         }[self.ranked]
 
     @property
@@ -148,6 +156,8 @@ class Clocks:
             self.ranked = "alone by word"
             return flags
         self.ranked = "look" if self._look_is_later() else "word"
+        if self._exceeds_slack():
+            self.ranked = "alone less slack"
         if early := self._finished_early():
             flags[EARLY], self.ranked = early, "look"
         if overlaps := self._overlaps(self.alone_by_look, self._longest_alone()):
@@ -164,6 +174,14 @@ class Clocks:
         return word <= look * (1 + _WORD_SHARE) + (
             _WORD_OF_ONE_MS if self.runs_of_one else _WORD_MS
         )
+
+    def _exceeds_slack(self) -> bool:
+        """A call alone is longer than queued ones by more than needs no thought."""
+        if len(self.alone_by_look) < _LEAST_SAMPLES or not self.alone_at_once or self.runs_of_one:
+            return False
+        queued = median_interval(self.ranking.counted).median
+        alone = median_interval(self.alone_by_look.counted).median
+        return alone > queued * (1 + _SLACK_SHARE) + _SLACK_MS
 
     def _finished_early(self) -> str:
         """The worker's word came before its work was done."""
@@ -201,7 +219,7 @@ class Clocks:
     def doubt(self) -> str:
         """Why queued calls may have shared work though no flag says so; empty if they cannot have gained by it,
         or where the device has no such clock."""
-        if self.ranked not in ("word", "look") or not self.by_look or self.runs_of_one:
+        if self.ranked.startswith("alone by") or not self.by_look or self.runs_of_one:
             return ""
         latency = median_interval(self.ranking.counted).median
         if not self.alone_at_once or len(self.alone_by_look) < _LEAST_SAMPLES:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 FEW = 6
@@ -32,11 +33,11 @@ class Series:
         """One that can grow by itself."""
         return Series(list(self.kept), list(self.disturbed))
 
-    def later(self, milliseconds: float) -> Series:
-        """The same samples, each so much longer."""
+    def changed(self, change: Callable[[float], float]) -> Series:
+        """The same samples, each with another latency."""
         return Series(
-            [latency + milliseconds for latency in self.kept],
-            [(lost, latency + milliseconds) for lost, latency in self.disturbed],
+            [change(latency) for latency in self.kept],
+            [(lost, change(latency)) for lost, latency in self.disturbed],
         )
 
     @property
