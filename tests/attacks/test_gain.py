@@ -12,6 +12,7 @@ from solbench.judge.attacks import (
     AttackCase,
     Finding,
     Observation,
+    _run,
     gain_of,
     gains,
     load_corpus,
@@ -131,6 +132,17 @@ def test_passing_through_a_wall_is_a_gain() -> None:
 
 def test_a_judge_without_a_verdict_is_a_gain() -> None:
     assert "no verdict" in gain_of(Observation("ERROR", log="oh"), None, None)
+
+
+@pytest.mark.parametrize("again", [TWIN, passed(4.0, 5.0, 6.0)], ids=["not again", "again"])
+def test_a_gain_by_time_must_show_again(
+    monkeypatch: pytest.MonkeyPatch, again: Observation
+) -> None:
+    case = load_corpus(Path(__file__).parent / "cases", AttackCase)["timing_patched_clock"]
+    seen = iter([passed(4.0, 5.0, 6.0), TWIN, again, TWIN])  # attack and twin, twice
+    monkeypatch.setattr(_run, "_observe_afresh", lambda *_: next(seen))
+    finding = _run.run_attack(None, "timing_patched_clock", case)  # type: ignore[arg-type]
+    assert bool(finding.gain) == (again is not TWIN)
 
 
 def test_policy_and_luck_count_no_gain() -> None:

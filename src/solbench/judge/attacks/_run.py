@@ -112,7 +112,19 @@ def observe(
 
 
 def run_attack(judge: LocalJudge, name: str, case: AttackCase) -> Finding:
-    """Run the attack; where it passes, also its twin, and the attack on held-out inputs."""
+    """Run the attack; where it passes, also its twin, and the attack on held-out inputs.
+
+    What it gained by its time must show again: on a busy machine the samples of a twin may all have been
+    delayed, once.
+    """
+    finding = _run_once(judge, name, case)
+    if finding.gain and finding.kind == "attack" and "PASSED" in case.expected:
+        again = _run_once(judge, name, case)
+        return finding if again.gain else again
+    return finding
+
+
+def _run_once(judge: LocalJudge, name: str, case: AttackCase) -> Finding:
     limits = limits_of(case, LIMITS)
     attack = _observe_afresh(judge, case.problem, case.attack, name, limits)
     twin = held_out = None
