@@ -155,3 +155,8 @@ def test_differences_are_a_table_with_ratios() -> None:
     for part in ("first/path", "b200", "1.00 µs", "4.00 µs", "4.00×", "matrix", "—"):
         assert part in text
     assert "equal" in shown(compare_table((), "a", "b"))
+
+
+def test_a_clock_in_a_comparison_is_in_megahertz() -> None:
+    table = compare_table((Difference("clock", "MHz", 1980.0, 1965.0),), "h200", "b200")
+    assert "1980 MHz" in shown(table)

@@ -197,6 +197,8 @@ def _write_files(
         _console.write_file(cache_plot, draw_curves(curves, title, cache_plot.suffix))
     if html is not None:
         _console.write_file(html, explain_page(bound, curves))
+    for written in filter(None, (plot, cache_plot, html)):
+        _console.note(f"written: {written}")
 
 
 def _print(bound: Bound, method: Method, why_not: bool, curves: CacheReport | None) -> None:

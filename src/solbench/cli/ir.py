@@ -50,6 +50,7 @@ def export_command(
     if out is not None:
         text = _console.json_line(document(program)) + "\n" if json_lines else export_ir(program)
         _console.write_file(out, text)
+        _console.note(f"written: {out}")
         if json_lines:
             _console.emit(GraphFileLine(file=str(out), operations=len(program.lifted.steps)))
     elif json_lines:
@@ -113,6 +114,7 @@ def picture_command(
     stored = path.suffix in (".yaml", ".yml")
     program = read_ir(path) if stored else _lifted(path, workload, blobs)
     _console.write_file(svg, graph_svg(program.lifted))
+    _console.note(f"written: {svg}")
     if json_lines:
         from solbench.cli._lines import PictureLine
 

@@ -43,4 +43,6 @@ def _shown(value: float | str | None, unit: str) -> Text:
         return Text(fmt.ABSENT)
     if isinstance(value, str):
         return Text(value)
+    if unit == "MHz":
+        return Text(f"{value:.0f} MHz")
     return Text(fmt.duration(value) if unit == "ms" else fmt.amount(value, unit))
