@@ -31,8 +31,10 @@ class CudaDevice(Slots):
         self._device = torch.device(plan.device)
         torch.set_num_threads(plan.limits.threads)
         torch.cuda.set_device(self._device)
-        # Creates the context, so that the driver calls below find it current.
-        self._element = torch.zeros(1, device=self._device)
+        # Creates the context, so that the driver calls below find it current, and loads the control's kernel,
+        # which would wait for a stream that waits.
+        self._element = torch.zeros(1, device=self._device).add_(1)
+        torch.cuda.synchronize(self._device)
         # Layouts may lie in the same memory, and a handle is opened once in a process.
         opened = {memory: _Opened(memory) for memory in dict.fromkeys(plan.device_memory)}
         self._memory = [opened[memory] for memory in plan.device_memory]

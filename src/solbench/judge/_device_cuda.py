@@ -171,6 +171,8 @@ class CudaDevice:
         """Until the word and until the judge has the device back, in ms; ``None`` where something is wrong,
         which shows when the worker is used."""
         sequence = worker.command(Command.CONTROL)
+        if not worker.answers(sequence, _QUEUE_TIMEOUT_S):
+            worker.release(sequence)
         if not worker.wait(sequence, _QUEUE_TIMEOUT_S).ok:
             return None
         self._finish_own_work()
