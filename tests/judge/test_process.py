@@ -17,6 +17,7 @@ import pytest
 
 from solbench.errors import (
     BuildError,
+    DeviceError,
     InputError,
     MissingExtra,
     SolBenchError,
@@ -213,3 +214,9 @@ def test_errors_cross_processes_as_they_are(error: SolBenchError) -> None:
     assert type(copy) is type(error)
     assert str(copy) == str(error)
     assert copy.__dict__.keys() == error.__dict__.keys()
+
+
+def test_without_pytorch_no_process_is_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("solbench.judge._process.find_spec", lambda name: None)
+    with pytest.raises(DeviceError, match="PyTorch is not installed"):
+        Judge("cpu")

@@ -12,11 +12,12 @@ import asyncio
 import contextlib
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
-from solbench.errors import InputError, JudgeDied
+from solbench.errors import DeviceError, InputError, JudgeDied
 from solbench.judge._link import Ended, Link, ReferenceLimits, Stopped
 from solbench.judge._orders import (
     AdmissionOrder,
@@ -68,6 +69,8 @@ class Judge:
         self._lock = threading.Lock()
         self._process: Link | None = None
         self._closed = False
+        if find_spec("torch") is None:
+            raise DeviceError("PyTorch is not installed: 'solbench doctor' says how to get it")
         self._running()
 
     def evaluate(
