@@ -182,6 +182,15 @@ CASES: list[tuple[str, Program, tuple[Any, ...], int, int, int]] = [
     # rows 0 and 2 of x are multiplied, however many edges leave them
     ("messages along edges", edges, (t(4, 8), t(8, 16), I([0, 0, 0, 2]), I([0, 1, 2, 2])),
      (16 + 128) * 4 + 64, 256, 2 * 128),
+    # the positions of each tap are summed first, padding or not: 9 taps for 2 images, 5 and 3 channels
+    ("the average of a padded convolution", lambda x, w: F.conv2d(x, w, padding=1).mean((2, 3)),
+     (t(2, 3, 8, 8), t(5, 3, 3, 3)), (384 + 135) * 4, 40, 2 * 5 * 3 * 9),
+    ("the average of a transposed convolution",
+     lambda x, w, b: torch.exp(F.conv_transpose2d(x, w, b).mean((2, 3))),
+     (t(2, 3, 8, 8), t(3, 5, 3, 3), t(5)), (384 + 135 + 5) * 4, 40, 2 * 5 * 3 * 9),
+    ("the average of a padded depthwise convolution",
+     lambda x, w: F.conv1d(x, w, padding=1, groups=4).mean(-1), (t(2, 4, 8), t(4, 1, 3)),
+     (64 + 12) * 4, 32, 2 * 4 * 3),
     # ---- attention ----
     ("a function of the scores", flexible_causal, (t(1, 2, 8, 16),) * 3, 3072, 1024, 2 * 2 * 36 * 16),
     ("a mask by blocks", flexible_window, (t(1, 2, 8, 16),) * 3, 3072, 1024, 2 * 2 * 21 * 16),

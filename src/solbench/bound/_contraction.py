@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -63,7 +63,7 @@ def work(
     the operand first; each such use then costs its own smaller contraction.
     """
     left, right = node.operands[:2]
-    reps = [_facts.operand_reps(o, node.ranks, values, facts) for o in (left, right)]
+    reps = [_reps_of(o, node, values, facts) for o in (left, right)]
     kept = {a.rank for axes in node.out_axes for a in axes if isinstance(a, Along)}
     taps = _taps(node)
     summed = [r for r in range(len(node.ranks)) if r not in kept]
@@ -95,6 +95,12 @@ def work(
             pooled += _count(region, chosen, taps, node, values, facts) if still else 0
         return Work(min(plain, pooled), precision, narrow)
     return Work(plain, precision, narrow)
+
+
+def _reps_of(operand: Operand, node: Map, values: Values, facts: Known) -> list[Rep]:
+    """Equal slices of an operand. Weights of a window are the same at every position, whichever taps it has."""
+    own = replace(operand, within=None) if _taps(node) else operand
+    return _facts.operand_reps(own, node.ranks, values, facts)
 
 
 def _one_product_each(node: Map, region: Region) -> bool:
