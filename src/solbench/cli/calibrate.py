@@ -46,4 +46,6 @@ def calibrate_command(
     from solbench.report import calibration_report
 
     _console.out().print(calibration_report(measured))
-    _console.note(f"stored under {calibration_folder()}")
+    _console.note(
+        f"stored under {calibration_folder()}; of several, the better of each figure counts"
+    )
