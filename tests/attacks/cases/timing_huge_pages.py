@@ -25,7 +25,7 @@ WIDE = problem(
     "import torch\n\n\ndef run(x):\n    return x * 3.0\n",
     {"x": (["n"], "float32")},
     {"y": (["n"], "float32")},
-    [{"n": 8 << 20}],
+    [{"n": 1 << 20}],
 )
 
 CASE = AttackCase(
