@@ -15,7 +15,6 @@ from solbench.jail import Limits, Reply, Walls
 from solbench.jail.protocol import Command, Status
 from solbench.judge._device import Advice, Passage
 from solbench.judge._device_cpu import CpuArena
-from solbench.judge._floor import TimerFloor
 from solbench.judge._layouts import plan_layout
 from solbench.judge._sampling import PerRun
 from solbench.judge._statistics import BUDGETS
@@ -97,6 +96,7 @@ class FakeDevice:
     verified = True
     hot = False
     interleaves = True
+    queues = False
     reuses_memory = False
     errors_stick = False
     names_kernels = True
@@ -128,11 +128,6 @@ class FakeDevice:
 
     def arena(self, layout: Any, sharing: Any = None, beside: Any = None) -> CpuArena:
         return RecordingArena(self.events, layout, sharing)
-
-    def acquaint(self, worker: Any) -> None: ...
-
-    def costs(self, worker: Any, floor: TimerFloor) -> TimerFloor:
-        return floor
 
     def settle(self, worker: Any) -> None: ...
 

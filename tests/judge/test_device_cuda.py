@@ -16,7 +16,6 @@ from solbench.judge._arena_cuda import CudaArena, CudaMemory
 from solbench.judge._card_cuda import refuse_shared_contexts
 from solbench.judge._device import Run
 from solbench.judge._device_cuda import CudaDevice
-from solbench.judge._floor import TimerFloor
 from solbench.judge._monitor_nvml import Reading
 from solbench.judge._watch import LIMIT_NS, Watched
 
@@ -41,7 +40,6 @@ class QueueWorker:
         self.silent = 0
         """Looks for the stream's word that find nothing."""
         self.answer = Reply("done", seen_ns=10**18)
-        self.word_ns = 10**18
 
     def command(self, command: Command, *, layout: int = 0, first: int = 0, count: int = 1) -> int:
         self.events.append(command)
@@ -73,7 +71,7 @@ class QueueWorker:
             return None
         self.events.append("finished")
         self.at_finish()
-        return Reply("done", seen_ns=self.word_ns)
+        return Reply("done", seen_ns=10**18)
 
     def freeze(self) -> None:
         self.events.append("freeze")
@@ -407,39 +405,6 @@ class TestLook:
         worker.silent, worker.answer = 9, Reply("done", Status.CALL_RAISED)
         device.release(worker, arena, RUN, 1.0)
         assert events[-1] == "end of watch"
-
-
-class TestCosts:
-    """What a run costs is measured for each worker, while there is nothing of the submission's in it."""
-
-    FLOOR = TimerFloor(run_ms=0.15, call_ms=0.002, look_ms=0.29)
-
-    def test_are_medians_over_runs_of_the_workers_own_kernel(self, device, events) -> None:
-        worker = QueueWorker(events)
-        worker.answer = Reply("done")
-        ends_us = [900, 800, 296, 297, 295, 299, 298, 297, 340, 297, 296]  # the first two load code
-        device._watch.sees = [
-            each
-            for end_us in ends_us
-            for each in (
-                Watched(0, 1_000_000, 1100, 0, 0, 1),
-                Watched(1_000_000 + 1000 * end_us, 2_000_000, 1100, 0, 0, 1),
-            )
-        ]
-        worker.word_ns = 151_000
-        device.acquaint(worker)
-        assert events.count(Command.CONTROL) == 11
-        device.settle(worker)  # is still known
-        floor = device.costs(worker, self.FLOOR)
-        assert floor.look_ms == pytest.approx(0.297 - 0.002)
-        assert floor.run_ms == pytest.approx(0.151 - 0.002)
-        assert floor.call_ms == 0.002
-
-    def test_of_a_worker_that_does_not_answer_are_those_of_the_floor(self, device, events) -> None:
-        worker = QueueWorker(events)
-        worker.answer = Reply("died")
-        device.acquaint(worker)
-        assert device.costs(worker, self.FLOOR) == self.FLOOR
 
 
 class TestRehearsal:

@@ -23,10 +23,6 @@ class Slots:
     def bind(self, entry: Entry) -> None:
         self._entry = entry
 
-    def control(self) -> None:
-        """Where runs are not queued, there is no such run."""
-        raise Rejected(Status.INTERNAL, "this device has no queue")
-
     def _bound(self) -> Entry:
         if self._entry is None:
             raise Rejected(Status.INTERNAL, "nothing is loaded")

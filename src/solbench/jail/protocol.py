@@ -58,8 +58,6 @@ class Command(IntEnum):
     PROFILE = 9
     """Run one call under the profiler; a table goes to the log. On CUDA the first two claims are then the
     nanoseconds in which any kernel ran, and the number of kernels. Advice: untrusted territory."""
-    CONTROL = 10
-    """CUDA: like QUEUE, for one next to empty kernel of the worker's own; before anything is loaded."""
 
 
 class Status(IntEnum):

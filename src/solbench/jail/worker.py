@@ -41,7 +41,6 @@ class Device(Protocol):
     def queue(self, layout: int, first: int, count: int) -> None: ...
     def synchronise(self) -> None: ...
     def profile(self, layout: int, first: int, count: int) -> None: ...
-    def control(self) -> None: ...
 
 
 def device_class(plan: WorkerPlan) -> type[Any]:
@@ -100,8 +99,6 @@ def _obey(
             device.synchronise()
         elif command == Command.PROFILE:
             device.profile(*where)
-        elif command == Command.CONTROL:
-            device.control()
         elif command == Command.LOAD:
             device.bind(load(plan.artifact))
         elif command == Command.MEET:

@@ -6,19 +6,19 @@ reads itself, so everything is enqueued before any input exists.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import torch
 
 from solbench.jail import cuda_driver
 from solbench.jail._c_call import Call
 from solbench.jail._call import call_setup, make_call, make_slot, torch_dtype
-from solbench.jail._load import Entry, Rejected
+from solbench.jail._load import Entry
 from solbench.jail._page import Page
 from solbench.jail._profile import busy_us, kernel_table, profile_gpu
 from solbench.jail._slots import Slots
 from solbench.jail._types import DeviceMemory, WorkerPlan
-from solbench.jail.protocol import PAGE_BYTES, Field, Status, TensorField
+from solbench.jail.protocol import PAGE_BYTES, Field, TensorField
 
 
 class CudaDevice(Slots):
@@ -31,10 +31,8 @@ class CudaDevice(Slots):
         self._device = torch.device(plan.device)
         torch.set_num_threads(plan.limits.threads)
         torch.cuda.set_device(self._device)
-        # Creates the context, so that the driver calls below find it current, and loads the control's kernel,
-        # which would wait for a stream that waits.
-        self._element = torch.zeros(1, device=self._device).add_(1)
-        torch.cuda.synchronize(self._device)
+        # Creates the context, so that the driver calls below find it current.
+        torch.zeros(1, device=self._device)
         # Layouts may lie in the same memory, and a handle is opened once in a process.
         opened = {memory: _Opened(memory) for memory in dict.fromkeys(plan.device_memory)}
         self._memory = [opened[memory] for memory in plan.device_memory]
@@ -60,18 +58,9 @@ class CudaDevice(Slots):
 
     def queue(self, layout: int, first: int, count: int) -> None:
         """Enqueue the calls behind a wait for the judge's release; returns at once."""
-        self._queue(lambda: self._call(layout, first, count))
-
-    def control(self) -> None:
-        """Enqueue the addition of one element likewise."""
-        if self._entry is not None:
-            raise Rejected(Status.INTERNAL, "a submission is loaded")
-        self._queue(lambda: self._element.add_(1))
-
-    def _queue(self, enqueue: Callable[[], object]) -> None:
         sequence = self._page.fields[Field.SEQUENCE]
         cuda_driver.stream_wait_value(self._stream(), self._release_address, sequence)
-        enqueue()
+        self._call(layout, first, count)
         cuda_driver.stream_write_value(self._stream(), self._finished_address, sequence)
 
     def synchronise(self) -> None:

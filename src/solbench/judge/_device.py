@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import Literal, Protocol
 
 import torch
 
@@ -21,9 +21,6 @@ from solbench.jail.protocol import Layout
 from solbench.judge._layouts import ArgumentValue
 from solbench.judge._sampling import Sampling
 from solbench.judge._statistics import Budget
-
-if TYPE_CHECKING:
-    from solbench.judge._floor import TimerFloor
 
 Poison = Literal["zeros", "random"]
 
@@ -120,6 +117,8 @@ class Device(Protocol):
     interleaves: bool
     """The reference takes turns with the candidate on the same inputs. Where it does not, it is timed by
     itself, before there is a candidate, and a control shows drift."""
+    queues: bool
+    """Runs wait in a queue of the device's own, and what they cost depends on the worker a little."""
     reuses_memory: bool
     """What the slots of a layout hold is gone when those of another layout are used: values are shown anew
     before each use."""
@@ -164,12 +163,6 @@ class Device(Protocol):
         """New buffers. With ``sharing``, the inputs are that arena's own where the device allows it.
         ``beside``: an arena that is not used at the same time; where the device reuses memory, the buffers lie
         in that arena's. Raises ``MemoryError`` or ``OSError`` where there is no room."""
-
-    def acquaint(self, worker: Worker) -> None:
-        """Learn what a run costs by a new worker, before it loads anything."""
-
-    def costs(self, worker: Worker, floor: TimerFloor) -> TimerFloor:
-        """The floor with what is known of this worker's runs."""
 
     def settle(self, worker: Worker) -> None:
         """Once, after sealing: pin the worker, or whatever steadies the clock."""

@@ -16,7 +16,7 @@ import platform
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 import torch
@@ -34,9 +34,6 @@ from solbench.judge._layouts import (
 )
 from solbench.judge._sampling import PerRun
 from solbench.judge._statistics import BUDGETS
-
-if TYPE_CHECKING:
-    from solbench.judge._floor import TimerFloor
 
 ByteArray: TypeAlias = "np.ndarray[tuple[int, ...], np.dtype[np.uint8]]"
 PositionArray: TypeAlias = "np.ndarray[tuple[int, ...], np.dtype[np.int64]]"
@@ -215,6 +212,7 @@ class CpuDevice:
     clock = "host"
     verified = True
     interleaves = True
+    queues = False
     reuses_memory = False
     errors_stick = False
     names_kernels = False
@@ -254,12 +252,6 @@ class CpuDevice:
     ) -> CpuArena:
         assert sharing is None or isinstance(sharing, CpuArena)
         return CpuArena(layout, sharing)
-
-    def acquaint(self, worker: Worker) -> None:
-        """Runs of all workers cost the same."""
-
-    def costs(self, worker: Worker, floor: TimerFloor) -> TimerFloor:
-        return floor
 
     def settle(self, worker: Worker) -> None:
         """Keep the worker off the judge's core, so that the judge's spinning does not slow it, and

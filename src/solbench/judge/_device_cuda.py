@@ -24,11 +24,8 @@ What keeps this honest:
 from __future__ import annotations
 
 import os
-import statistics
 import time
-from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import torch
 
@@ -44,9 +41,6 @@ from solbench.judge._sampling import Slope
 from solbench.judge._statistics import GPU_BUDGETS
 from solbench.judge._watch import Watched, WatchKernel
 
-if TYPE_CHECKING:
-    from solbench.judge._floor import TimerFloor
-
 _QUEUE_TIMEOUT_S = 3.0
 """Enqueueing takes milliseconds; a call that synchronises would wait for ever for its release."""
 _STUCK_S = 0.25
@@ -58,9 +52,6 @@ _TURN_MS = 1.8
 """A process has the device for 2.1 ms (H200) before it is interrupted for another that waits."""
 _REHEARSED_MS = 5.0
 """Cold code costs up to 6 us: beside calls longer than that it does not matter."""
-_CONTROL_RUNS = 11
-_COLD_CONTROLS = 2
-"""The first of them, which load code."""
 _SWITCH_MS = 0.15
 """Of a run's time, what passes before the worker has the device and after it is done."""
 _STRIKES = 2
@@ -80,6 +71,7 @@ class CudaDevice:
     clock = "drain"
     verified = True
     interleaves = False
+    queues = True
     reuses_memory = True
     errors_stick = True
     names_kernels = True
@@ -159,50 +151,9 @@ class CudaDevice:
             memory.close()
             self._memory = None
 
-    def acquaint(self, worker: Worker) -> None:
-        known = self._workers[worker.pid] = Known()
-        runs = [self._control(worker) for _ in range(_CONTROL_RUNS)][_COLD_CONTROLS:]
-        times = [each for each in runs if each is not None]
-        if times:
-            words, looks = zip(*times, strict=True)
-            known.costs_ms = statistics.median(words), statistics.median(looks)
-
-    def _control(self, worker: Worker) -> tuple[float, float] | None:
-        """Until the word and until the judge has the device back, in ms; ``None`` where something is wrong,
-        which shows when the worker is used."""
-        sequence = worker.command(Command.CONTROL)
-        if not worker.answers(sequence, _QUEUE_TIMEOUT_S):
-            worker.release(sequence)
-        if not worker.wait(sequence, _QUEUE_TIMEOUT_S).ok:
-            return None
-        self._finish_own_work()
-        self._forget_persisting_lines()
-        self._watch.start()
-        self._enqueue_flush()
-        self._watch.stop()
-        watched, released_ns = self._watch.wait(), self._clock()
-        worker.release(sequence)
-        self._watch.launch()
-        finished = worker.finished(sequence, _PATIENCE_S)
-        self._watch.stop()
-        if finished is None or not finished.ok:
-            return None
-        looked = self._watch.wait()
-        if not (watched.undisturbed and looked.undisturbed):
-            return None
-        until_free = until_free_ns(watched, released_ns, looked)
-        return (finished.seen_ns - released_ns) / 1e6, until_free / 1e6
-
-    def costs(self, worker: Worker, floor: TimerFloor) -> TimerFloor:
-        costs_ms = self._known(worker).costs_ms
-        if costs_ms is None:
-            return floor
-        word_ms, look_ms = (max(0.0, each - floor.call_ms) for each in costs_ms)
-        return replace(floor, run_ms=word_ms, look_ms=look_ms)
-
     def settle(self, worker: Worker) -> None:
         """A new worker is trusted to queue until it is seen not to."""
-        self._workers[worker.pid] = Known(self._known(worker).costs_ms)
+        self._workers[worker.pid] = Known()
 
     def _known(self, worker: Worker) -> Known:
         return self._workers.setdefault(worker.pid, Known())

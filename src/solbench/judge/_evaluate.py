@@ -12,7 +12,7 @@ from solbench.errors import BuildError, InputError, JailError, ReferenceFailed
 from solbench.jail import Walls, build
 from solbench.jail.protocol import Artifact
 from solbench.judge._device import Poison
-from solbench.judge._floor import NO_FLOOR, TimerFloor
+from solbench.judge._floor import NO_FLOOR
 from solbench.judge._measure import Audits, Bench, Measurement
 from solbench.judge._opening import CaseOpener
 from solbench.judge._oracle import Oracle
@@ -188,7 +188,7 @@ class EvaluationRun:
                 device=self._judge.device,
                 oracle=case.oracle,
                 seeds=SeedBook(),
-                floor=self._floor_of(reference),
+                floor=self._floor,
                 candidate=reference,
                 reference=None,
                 layout=case.layout,
@@ -260,10 +260,6 @@ class EvaluationRun:
             assert case.oracle is not None and self._reference is not None
             _fall_back(measured, case.oracle, self._reference.failures.get(case.layout))
 
-    def _floor_of(self, runner: Runner) -> TimerFloor:
-        worker = runner.worker
-        return self._judge.device.costs(worker, self._floor) if worker else self._floor
-
     def _rule(self) -> StopRule:
         """Fewer workers measure longer."""
         budget = self._request.budget
@@ -300,7 +296,7 @@ class EvaluationRun:
             device=self._judge.device,
             oracle=case.oracle,
             seeds=case.seeds,
-            floor=self._floor_of(candidate),
+            floor=self._floor,
             candidate=candidate,
             reference=reference if interleaves and case.layout not in reference.failures else None,
             layout=case.layout,

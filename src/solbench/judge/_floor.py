@@ -19,6 +19,8 @@ from solbench.spec import Solution, SolutionSpec, SourceFile
 _ROUNDS = 25
 _SLOTS = 48
 _SPARE_WORKERS = 2
+_WORKERS = 3
+"""Where what a run costs has two modes from worker to worker, the lower one is wanted."""
 _BODIES = {"cpu": "    pass", "cuda": "    torch.add(x, 1, out=y)"}
 """On a GPU, a call that enqueues nothing would say nothing about one that does: the floor is a kernel of one
 element."""
@@ -70,7 +72,8 @@ def measure_floor(zygote: Zygote, device: Device) -> TimerFloor:
     if it cannot run, or if a canary comes out wrong."""
     from solbench.judge._canaries import prove
 
-    floor = _measured_again(zygote, device)
+    floors = [_measured_again(zygote, device) for _ in range(_WORKERS if device.queues else 1)]
+    floor = min(floors, key=lambda each: each.look_ms)
     prove(zygote, device, floor)
     return floor
 

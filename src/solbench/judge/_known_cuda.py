@@ -25,9 +25,6 @@ class Finished:
 class Known:
     """What was seen of one worker."""
 
-    costs_ms: tuple[float, float] | None = None
-    """Of a run of a next to empty kernel before anything was loaded: until the word, and until the judge had
-    the device back. Workers differ by 4 us in it."""
     synchronises: bool = False
     """Its calls cannot be queued."""
     queued: int = 0

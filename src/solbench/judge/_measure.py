@@ -138,6 +138,7 @@ class Bench:
     def measure(self, into: Measurement, rule: StopRule, reference_rule: StopRule) -> None:
         """Add timed rounds until both rules are done, or the candidate fails."""
         watch = Stopwatch(self.clock)
+        into.clocks.next_worker()
         batch = self.warm_up(into)
         if into.failure is not None:
             return

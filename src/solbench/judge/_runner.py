@@ -100,7 +100,6 @@ class Runner:
     def _prepare(self, layouts: Sequence[int]) -> Failure | None:
         """Spawn, load, meet and seal. A failure means that this worker cannot be used."""
         self.worker = self._spawn()
-        self._device.acquaint(self.worker)
         failure = failure_of(self._command(Command.LOAD, self.limits.load_s), "load")
         if failure is not None:
             return self._give_up(layouts, failure)
