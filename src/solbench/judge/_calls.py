@@ -43,6 +43,7 @@ class Participant:
     checked: bool = True
     """Its outputs are poisoned and compared. Always for a candidate; the problem's own reference
     needs it once."""
+    is_candidate: bool = True
 
 
 @dataclass(slots=True)
@@ -90,6 +91,13 @@ class Round:
             for participant, outcome in zip(participants, outcomes, strict=True)
             if self._hold(participant, outcome)
         ]
+        if any(
+            each.is_candidate and outcome.failure
+            for each, outcome in zip(participants, outcomes, strict=True)
+        ):
+            return (
+                outcomes  # nothing is left to find out, and inputs that were its own would be stale
+            )
         values = [
             self._lay_out(slot, self.oracle.inputs(seed, self.audits.get(number, "")), ready)
             for number, (slot, seed) in enumerate(zip(self.run.slots, self.seeds, strict=True))

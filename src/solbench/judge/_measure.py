@@ -326,7 +326,7 @@ class Bench:
         warm = bool(into.candidate)
         outcomes = play.play(
             [
-                _participant(runner, self.layout, checked=name == "candidate" or not warm)
+                _participant(runner, self.layout, name == "candidate", warm)
                 for name, runner in workers
             ]
         )
@@ -362,10 +362,11 @@ class Bench:
         return self.candidate.arenas[self.layout].layout.slots
 
 
-def _participant(runner: Runner, layout: int, *, checked: bool) -> Participant:
+def _participant(runner: Runner, layout: int, is_candidate: bool, warm: bool) -> Participant:
     if runner.worker is None:
         raise JailError("there is no worker to measure")
-    return Participant(runner.worker, runner.arenas[layout], checked)
+    arena = runner.arenas[layout]
+    return Participant(runner.worker, arena, is_candidate or not warm, is_candidate)
 
 
 def _worse(one: GateResult, other: GateResult) -> GateResult:
