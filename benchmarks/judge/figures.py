@@ -26,13 +26,13 @@ from _kernels import EMPTY, KERNELS, Kernel, problem_of, solution_of  # noqa: E4
 from _plain import plain_us, profiled_us  # noqa: E402
 from _record import record  # noqa: E402
 
-_REPEATS = 4
-"""Evaluations of each kernel, each in a worker of its own: six pairs."""
+_REPEATS = 3
+"""Evaluations of each kernel in ``rank``, each in workers of its own: three pairs."""
 _WORKLOADS = 16
 _LARGEST_BYTES = 1 << 30
 _SHORT_US = 20.0
-_COMPARISONS = 2
-"""Of a short kernel with itself, interleaved, each in two workers of its own."""
+_COMPARISONS = 1
+"""Of a short kernel with itself, interleaved, in two workers of its own."""
 _DRAM_BYTES_PER_US = 4.8e6
 """By the datasheet of the H200: what is written back takes this long at least."""
 
@@ -42,6 +42,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=200.0, help="start nothing after this")
     parser.add_argument("--only", nargs="*", default=("kernels", "reward"))
     parser.add_argument("--examples", nargs="*", help="names under examples/; default: all")
+    parser.add_argument("--no-ncu", action="store_true", help="leave the profiler's column empty")
     options = parser.parse_args()
     sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
     import torch
@@ -60,27 +61,25 @@ def main() -> None:
         numbers["empty_call_us"] = 1e3 * floor.call_ms
         numbers["cost_of_a_run_us"] = 1e3 * floor.run_ms
         if "kernels" in options.only:
-            numbers |= kernel_figures(judge, began + options.seconds)
+            numbers |= kernel_figures(judge, began + options.seconds, not options.no_ncu)
         if "reward" in options.only:
             numbers |= reward_figures(judge, began + options.seconds, options.examples)
     record("judge-figures", numbers)
 
 
 def _budgets() -> dict[str, Any]:
-    """``reward`` as it is, and ``one``: one worker of a ``rank`` evaluation, shorter."""
+    """Those of the device, and ``one`` for comparisons: one worker a side."""
     from solbench.judge._statistics import GPU_BUDGETS, Budget, StopRule
 
     rule = StopRule(minimum=30, least=20, maximum=60, seconds=0.4)
-    return {
-        "reward": GPU_BUDGETS["reward"],
-        "one": Budget(rule, GPU_BUDGETS["reward"].reference_rule),
-    }
+    return {**GPU_BUDGETS, "one": Budget(rule, GPU_BUDGETS["reward"].reference_rule)}
 
 
-def kernel_figures(judge: Any, deadline: float) -> dict[str, Any]:
+def kernel_figures(judge: Any, deadline: float, with_ncu: bool) -> dict[str, Any]:
     import torch
 
-    profiled = _profiled()
+    profiled = _profiled() if with_ncu else {}
+    judge.device.names_kernels = False  # takes no part in a time, and seconds
     l2_bytes = torch.cuda.get_device_properties(0).L2_cache_size
     rows = []
     for kernel in KERNELS:
@@ -124,7 +123,7 @@ def _profiled() -> dict[str, float]:
 def _repeats(judge: Any, kernel: Kernel) -> Iterator[float]:
     problem, solution = problem_of(kernel), solution_of(kernel)
     for _ in range(_REPEATS):
-        (trace,) = judge.evaluate(problem, solution, mode="one").traces
+        (trace,) = judge.evaluate(problem, solution, mode="rank").traces
         timing = trace.solbench.timing
         if timing is None:
             raise RuntimeError(
