@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -30,6 +31,32 @@ def test_forbidden_imports_are_named_however_the_source_hid_them(tmp_path: Path)
     assert [(each.rule, each.severity, each.message) for each in found] == [
         ("binary_import", "alarm", "imports fork")
     ]
+
+
+def test_what_the_cuda_runtime_imports_is_no_finding_beside_device_code(tmp_path: Path) -> None:
+    source = (
+        'extern "C" int mprotect(void*, unsigned long, int);\n'
+        'extern "C" int fork();\n'
+        'extern "C" int run() { return mprotect(0, 0, 0) + fork(); }'
+    )
+    section = '\n__attribute__((section(".nv_fatbin"))) int device_code = 1;'
+
+    def imports(text: str) -> list[str]:
+        return [each.message for each in review_binary(build(tmp_path, text))]
+
+    assert imports(source) == ["imports fork", "imports mprotect"]
+    assert imports(source + section) == ["imports fork"]
+
+
+@pytest.mark.skipif(shutil.which("nvcc") is None, reason="needs nvcc")
+def test_an_honest_object_of_nvcc_has_no_findings(tmp_path: Path) -> None:
+    (tmp_path / "a.cu").write_text(
+        "__global__ void fill(float* y) { y[threadIdx.x] = 1; }\n"
+        'extern "C" int run(float* y) { fill<<<1, 32>>>(y); return cudaGetLastError(); }\n'
+    )
+    command = ["nvcc", "-shared", "-Xcompiler", "-fPIC", "a.cu", "-o", "a.so"]
+    subprocess.run(command, cwd=tmp_path, check=True)
+    assert review_binary(tmp_path / "a.so") == ()
 
 
 def test_a_program_within_is_found_and_device_code_is_not_one(tmp_path: Path) -> None:
