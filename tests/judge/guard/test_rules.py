@@ -254,3 +254,19 @@ def test_every_rule_has_its_pair_here_and_says_what_it_is_about() -> None:
     tried = {*PYTHON, *NATIVE, *SUBJECT, "library_call", "native_library_call"}
     assert tried == set(all_rules())
     assert all(about.endswith(".") for _, about in all_rules().values())
+
+
+@pytest.mark.parametrize(
+    ("assigned", "suspected"),
+    [
+        ("command = ['g++', 'a.cpp']", False),
+        ("command = ['pip', 'list']", True),
+        ("command = ['g++', 'a.cpp']\ncommand = ['pip', 'list']", True),
+        ("import sys\ncommand = sys.argv", True),
+    ],
+)
+def test_a_command_under_a_name_is_what_it_is_assigned(
+    assigned: str, suspected: bool, reviewed: Reviewed
+) -> None:
+    source = f"import subprocess\n{assigned}\nsubprocess.run(command)" + RUN
+    assert ("other_process" in _ids(reviewed(source))) is suspected

@@ -38,12 +38,25 @@ def other_process(file: PythonFile) -> Iterator[Hit]:
     for call, name in file.calls:
         if name in _PROCESS or _EXEC.fullmatch(name):
             yield call.lineno, f"{name}()"
-        elif name.startswith("subprocess.") and not _is_compiler(call):
+        elif name.startswith("subprocess.") and not _runs_compiler(file, call):
             yield call.lineno, f"{name}() of something that is no compiler"
 
 
-def _is_compiler(call: ast.Call) -> bool:
+def _runs_compiler(file: PythonFile, call: ast.Call) -> bool:
+    """A name stands for what it is assigned in this file, all of which must be compilers."""
     command = call.args[0] if call.args else None
+    if not isinstance(command, ast.Name):
+        return _is_compiler(command)
+    assigned = [
+        node.value
+        for node in file.all(ast.Assign)
+        if isinstance(node, ast.Assign)
+        and any(isinstance(each, ast.Name) and each.id == command.id for each in node.targets)
+    ]
+    return bool(assigned) and all(map(_is_compiler, assigned))
+
+
+def _is_compiler(command: ast.expr | None) -> bool:
     if isinstance(command, ast.List | ast.Tuple) and command.elts:
         command = command.elts[0]
     program = literal(command)
