@@ -203,16 +203,19 @@ def _short_times_believed(judge: LocalJudge, stack: ExitStack) -> None:
 
 def _arrival_unwatched(judge: LocalJudge, stack: ExitStack) -> None:
     _outputs_not_looked_at(judge, stack)
-    _replace(stack, CudaDevice, "_disturbed", lambda self, worker, watched: 0.0)
+    _replace(stack, CudaDevice, "_disturbed", lambda self, worker, watched, looked: 0.0)
 
 
 def _outputs_not_looked_at(judge: LocalJudge, stack: ExitStack) -> None:
     _replace(stack, CudaDevice, "ran_while_held", lambda self, worker: "")
+    _replace(stack, Clocks, "_look_is_later", lambda self: False)
     _replace(stack, Clocks, "_finished_early", lambda self: "")
 
 
 def _no_call_alone(judge: LocalJudge, stack: ExitStack) -> None:
-    _replace(stack, Clocks, "_overlaps", lambda self: "")
+    _replace(stack, Clocks, "_overlaps", lambda self, alone, longest_ms: "")
+    _replace(stack, Clocks, "_exceeds_slack", lambda self: False)
+    _replace(stack, Clocks, "doubt", lambda self: "")
 
 
 ABLATIONS: Mapping[str, Ablation] = {
@@ -248,7 +251,9 @@ ABLATIONS: Mapping[str, Ablation] = {
     "watched_arrival": Ablation(_arrival_unwatched, ("gpu_polling_kernel",), device="cuda"),
     "look_at_outputs": Ablation(_outputs_not_looked_at, ("gpu_forged_words",), device="cuda"),
     "call_alone": Ablation(
-        _no_call_alone, ("gpu_batch_in_first_call", "gpu_one_graph_for_all"), device="cuda"
+        _no_call_alone,
+        ("gpu_batch_in_first_call", "gpu_one_graph_for_all", "gpu_side_stream_overlaps"),
+        device="cuda",
     ),
 }
 """Name → what is left out. ``late_work`` is three that stand in for one another: the sample of the
