@@ -13,8 +13,8 @@ import torch
 from solbench.errors import ReferenceFailed
 from solbench.jail import Limits, Reply, Walls
 from solbench.jail.protocol import Command, Status
+from solbench.judge._arena_cpu import CpuArena
 from solbench.judge._device import Advice, Passage
-from solbench.judge._device_cpu import CpuArena
 from solbench.judge._layouts import plan_layout
 from solbench.judge._sampling import PerRun
 from solbench.judge._statistics import BUDGETS

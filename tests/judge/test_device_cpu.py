@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 import torch
 
+from solbench.judge._arena_cpu import CpuArena
 from solbench.judge._device import Run, open_device
-from solbench.judge._device_cpu import CpuArena, CpuDevice, last_level_cache_bytes
+from solbench.judge._device_cpu import CpuDevice, last_level_cache_bytes
 from solbench.judge._layouts import plan_layout
 
 X = torch.arange(6.0).reshape(2, 3)

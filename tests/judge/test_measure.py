@@ -7,7 +7,8 @@ from solbench.jail import Limits, Reply
 from solbench.jail.protocol import Command
 from solbench.judge._device import Advice
 from solbench.judge._floor import NO_FLOOR, TimerFloor
-from solbench.judge._measure import Audits, Bench, Measurement
+from solbench.judge._measure import Bench
+from solbench.judge._measurement import Audits, Measurement
 from solbench.judge._samples import Series
 from solbench.judge._sampling import PerRun
 from solbench.judge._seeds import SeedBook

@@ -5,7 +5,8 @@ import mmap
 import pytest
 import torch
 
-from solbench.judge._device_cpu import _elapsed, _random_positions
+from solbench.judge._arena_cpu import _random_positions
+from solbench.judge._device_cpu import _elapsed
 from solbench.judge._layouts import plan_layout
 
 

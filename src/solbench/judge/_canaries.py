@@ -22,7 +22,8 @@ from solbench.jail.builders import cache_root
 from solbench.judge._device import Device
 from solbench.judge._floor import TimerFloor
 from solbench.judge._layouts import plan_layout
-from solbench.judge._measure import Bench, Measurement
+from solbench.judge._measure import Bench
+from solbench.judge._measurement import Measurement
 from solbench.judge._oracle import Oracle
 from solbench.judge._runner import Runner
 from solbench.judge._seeds import SeedBook

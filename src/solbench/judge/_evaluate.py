@@ -4,7 +4,7 @@ others."""
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
@@ -13,7 +13,8 @@ from solbench.jail import Walls, build
 from solbench.jail.protocol import Artifact
 from solbench.judge._device import Poison
 from solbench.judge._floor import NO_FLOOR
-from solbench.judge._measure import Audits, Bench, Measurement
+from solbench.judge._measure import Bench
+from solbench.judge._measurement import Audits, Measurement
 from solbench.judge._opening import CaseOpener
 from solbench.judge._oracle import Oracle
 from solbench.judge._orders import Verdict
@@ -23,17 +24,11 @@ from solbench.judge._runner import Runner, limits_for
 from solbench.judge._seeds import SeedBook
 from solbench.judge._session import LocalJudge
 from solbench.judge._statistics import QUICK_START_S, StopRule
-from solbench.judge._traces import WorkloadResult, make_trace, score_of, solbench_version
+from solbench.judge._traces import make_trace, score_of, solbench_version
 from solbench.judge._verdicts import Failure
-from solbench.judge.guard import library_flags, review, review_artifact
-from solbench.spec import (
-    Environment,
-    Flag,
-    definition_digest,
-    signature_error,
-    solution_digest,
-    workload_digest,
-)
+from solbench.judge._workload_result import Circumstances, missing_layers, workload_result
+from solbench.judge.guard import review, review_artifact
+from solbench.spec import Environment, signature_error, workload_digest
 
 _GPU_LANGUAGES = frozenset(
     {"cuda_cpp", "cutlass", "cudnn", "cublas", "cute_dsl", "cutile", "cudnn_frontend"}
@@ -338,85 +333,24 @@ class EvaluationRun:
 
     def _check_jail(self, walls: Walls, sealed: bool) -> None:
         if sealed and self._request.require_jail and not walls.complete:
-            raise JailError(f"the jail is not complete: {_missing(walls)}")
+            raise JailError(f"the jail is not complete: {missing_layers(walls)}")
 
     def _emit(self, case: Case) -> None:
         """Write the trace, give it to the listener, and let go of the buffers."""
-        result = self._workload_result(case)
+        result = workload_result(case, self._circumstances())
         score = score_of(result)
         case.trace = make_trace(result, score, self._environment)
         self._request.tell(Verdict(case.trace, score))
 
-    def _workload_result(self, case: Case) -> WorkloadResult:
-        candidate = self._candidate
-        return WorkloadResult(
-            problem_name=self._request.problem.definition.name,
-            solution_name=self._request.solution.name,
-            workload=case.workload,
-            failure=case.failure,
-            measurement=case.measurement,
-            bound=case.bound,
-            walls=candidate.walls if candidate else Walls({}),
-            flags=(
-                *case.measurement.flag_list(),
-                *_held_scalars(case.oracle),
-                *self._problem_flags(case),
-                *self._library_flags(case),
-                *self._flags(),
-            ),
-            digests=self._digests(case),
-            log=candidate.log_tail() if candidate else "",
-            clock=self._clock(case.measurement),
-            verified=self._judge.device.verified
-            and not case.measurement.doubt
-            and not self._judge.device.hot,
-            hot=self._judge.device.hot,
-            mode=self._request.mode,
-            device=self._judge.device.name,
-            admission=case.admission,
-            findings=self._findings,
+    def _circumstances(self) -> Circumstances:
+        return Circumstances(
+            self._request,
+            self._judge.device,
+            self._judge.rules_digest,
+            self._artifact,
+            self._candidate,
+            self._findings,
         )
-
-    def _library_flags(self, case: Case) -> Sequence[Flag]:
-        advice = case.measurement.advice
-        return library_flags(self._request.problem.definition, advice.log) if advice else ()
-
-    def _problem_flags(self, case: Case) -> Iterator[Flag]:
-        """What the problem is to blame for, and a precision below the one it declares."""
-        if case.admission is None:
-            return
-        if not case.admission.passed:
-            yield Flag(id="weak_gate", evidence=case.admission.reasons())
-        own = self._request.problem.definition.solbench
-        if own.policy.lower_precision if own is not None else case.failure is not None:
-            return  # allowed; or wrong by the public rule, which says nothing about precision
-        evidence = case.measurement.precision.downgrade(case.admission.lower)
-        if evidence:
-            yield Flag(id="precision_downgrade", evidence=evidence)
-
-    def _clock(self, measurement: Measurement) -> str:
-        return "single" if measurement.clocks.alone_ranks else self._judge.device.clock
-
-    def _flags(self) -> Iterator[Flag]:
-        candidate, request = self._candidate, self._request
-        if candidate is not None and candidate.walls.sealed and not candidate.walls.complete:
-            yield Flag(id="jail_incomplete", evidence=_missing(candidate.walls))
-        if request.solution.definition != request.problem.definition.name:
-            evidence = f"the solution says it is for '{request.solution.definition}'"
-            yield Flag(id="definition_mismatch", evidence=evidence)
-
-    def _digests(self, case: Case) -> dict[str, str]:
-        request, rules = self._request, self._judge.rules_digest
-        return {
-            "definition": definition_digest(request.problem.definition),
-            "workload": workload_digest(case.workload),
-            "solution": solution_digest(request.solution),
-            "artifact": self._artifact.digest if self._artifact else "",
-            "seeds": case.seeds.commitment,
-            # The workload is over, so its secret may be told: with it the verdict can be repeated.
-            "seeds_opening": case.seeds.opening,
-            **({"rules": rules} if rules else {}),
-        }
 
     def rest(self, case: Case) -> None:
         """After a case: a worker that cannot be used any more is ended."""
@@ -436,18 +370,6 @@ class EvaluationRun:
             for arena in (case.arena, case.reference_arena):
                 if arena is not None:
                     arena.close()
-
-
-def _held_scalars(oracle: Oracle | None) -> Iterator[Flag]:
-    if oracle is not None and oracle.held_scalars:
-        values = ", ".join(f"{name} = {value!r}" for name, value in oracle.held_scalars.items())
-        evidence = f"the entrypoint draws them anew each time; all calls were made with {values}"
-        yield Flag(id="scalars_held", evidence=evidence)
-
-
-def _missing(walls: Walls) -> str:
-    reasons = [f"{name}: {why}" for name, why in walls.layers.items() if why]
-    return "; ".join(reasons) or "the worker was not sealed"
 
 
 def _fall_back(measured: Measurement, oracle: Oracle, failure: Failure | None) -> None:

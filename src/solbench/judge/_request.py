@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from solbench.jail import Limits
 from solbench.judge._bounds import BoundOrNote
 from solbench.judge._device import Arena
-from solbench.judge._measure import Measurement
+from solbench.judge._measurement import Measurement
 from solbench.judge._oracle import Oracle
 from solbench.judge._orders import Fault, Replayed, Verdict
 from solbench.judge._seeds import SeedBook

@@ -15,7 +15,7 @@ from solbench.gate import GateResult
 from solbench.jail import Walls
 from solbench.judge._bounds import BoundOrNote
 from solbench.judge._device import Advice
-from solbench.judge._measure import Measurement
+from solbench.judge._measurement import Measurement
 from solbench.judge._samples import Series
 from solbench.judge._statistics import median_interval, quantile
 from solbench.judge._verdicts import Failure

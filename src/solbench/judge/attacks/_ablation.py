@@ -14,10 +14,10 @@ from typing import Any
 from solbench.errors import InputError
 from solbench.gate import GateResult
 from solbench.jail import JailedWorker, Worker, _client, _processes, start_zygote
-from solbench.judge import _canaries, _device_cpu, _seeds
+from solbench.judge import _arena_cpu, _canaries, _device_cpu, _seeds
+from solbench.judge._arena_cpu import CpuArena
 from solbench.judge._calls import Round
 from solbench.judge._clocks import Clocks
-from solbench.judge._device_cpu import CpuArena
 from solbench.judge._device_cuda import CudaDevice
 from solbench.judge._oracle import Oracle
 from solbench.judge._sampling import PerRun
@@ -155,7 +155,7 @@ def _not_held(judge: LocalJudge, stack: ExitStack) -> None:
 
 def _late_work_unseen(judge: LocalJudge, stack: ExitStack) -> None:
     _replace(stack, _processes, "stop_threads", lambda pid: None)
-    _replace(stack, _device_cpu, "_late", lambda at_done, frozen: "")
+    _replace(stack, _device_cpu, "late_write", lambda at_done, frozen: "")
     _replace(stack, _device_cpu, "_SLOW_STOP_NS", 1 << 62)
 
 
@@ -189,8 +189,8 @@ def _guards_unseen(judge: LocalJudge, stack: ExitStack) -> None:
 
 
 def _unsealed_inputs(judge: LocalJudge, stack: ExitStack) -> None:
-    kept = _device_cpu._INPUT_SEALS & ~_device_cpu.F_SEAL_FUTURE_WRITE
-    _replace(stack, _device_cpu, "_INPUT_SEALS", kept)
+    kept = _arena_cpu._INPUT_SEALS & ~_arena_cpu.F_SEAL_FUTURE_WRITE
+    _replace(stack, _arena_cpu, "_INPUT_SEALS", kept)
 
 
 def _memory_unwatched(judge: LocalJudge, stack: ExitStack) -> None:
