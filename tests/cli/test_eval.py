@@ -157,9 +157,12 @@ def test_without_a_solution_the_reference_is_evaluated(
 
 
 def test_options_reach_the_judge(run: Any, judge: StandIn, arguments: list[object]) -> None:
-    run(*arguments, "--device", "cuda:1", "--mode", "rank", "--require-jail", "--hardware", "h200")
-    chosen = {key: judge.options[key] for key in ("device", "mode", "require_jail", "hardware")}
+    machine = ("--device", "cuda:1", "--hardware", "h200")
+    run(*arguments, *machine, "--mode", "rank", "--require-jail", "--timeout", "2.5")
+    names = ("device", "mode", "require_jail", "hardware", "timeout_s")
+    chosen = {key: judge.options[key] for key in names}
     assert chosen == {
+        "timeout_s": 2.5,
         "device": "cuda:1",
         "mode": "rank",
         "require_jail": True,

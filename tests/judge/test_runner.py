@@ -170,6 +170,9 @@ def test_given_limits_count_and_defaults_grow_with_the_buffers(fakes):
     own = Limits(memory_bytes=1)
     assert limits_for(fakes.device, arenas, own) is own
     assert limits_for(fakes.device, arenas, None).memory_bytes == Limits().memory_bytes
+    shorter = limits_for(fakes.device, arenas, own, timeout_s=2.5)
+    assert (shorter.call_s, shorter.meet_s, shorter.load_s) == (2.5, 2.5, own.load_s)
+    assert shorter.memory_bytes == own.memory_bytes
 
 
 def test_a_spawn_that_fails_once_is_tried_again_and_one_that_fails_twice_is_an_error(fakes):

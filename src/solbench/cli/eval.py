@@ -88,6 +88,16 @@ def evaluate_command(
             help="Add N workloads of secret sizes to each problem of the suite.",
         ),
     ] = 0,
+    timeout: Annotated[
+        float | None,
+        typer.Option(
+            "--timeout",
+            metavar="SECONDS",
+            min=0.1,
+            help="Of one call, what it compiles included; a solution that takes longer is a TIMEOUT. "
+            "Left out: 120 s for the first call, 30 s for others.",
+        ),
+    ] = None,
     require_jail: Annotated[
         bool, typer.Option("--require-jail", help="Refuse to run where a jail layer is missing.")
     ] = False,
@@ -129,6 +139,7 @@ def evaluate_command(
         "mode": mode.value,
         "require_jail": require_jail,
         "require_admission": require_admission,
+        "timeout_s": timeout,
     }
     if suite:
         _refuse_beside_suite(

@@ -141,7 +141,8 @@ class EvaluationRun:
         reference_arenas = [
             case.reference_arena for case in cases if case.reference_arena is not None
         ]
-        limits = limits_for(self._judge.device, arenas, self._request.limits)
+        request = self._request
+        limits = limits_for(self._judge.device, arenas, request.limits, request.timeout_s)
         judge = self._judge
         # The clock is calibrated before there is a submission that could disturb it.
         self._floor = judge.floor

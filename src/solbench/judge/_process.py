@@ -285,6 +285,7 @@ def evaluate(
     require_admission: bool = False,
     hot: bool = False,
     limits: Limits | None = None,
+    timeout_s: float | None = None,
     profile: bool = False,
     rules: Sequence[Path | str] = (),
     on_trace: Callable[[Trace], None] | None = None,
@@ -293,14 +294,14 @@ def evaluate(
     """Build, run, check, time and score a solution in the jail.
 
     ``workloads``: uuids, all by default. ``hardware``: whose bound to score against, by default the
-    device's own. ``mode``: ``reward`` is quick; ``rank`` takes three fresh workers and more
+    device's own. ``mode``: ``reward`` is quick; ``rank`` takes several fresh workers and more
     samples. ``require_jail``: raise ``JailError`` where a layer of the jail is missing, in place of
     a flag. ``require_admission``: refuse public problems too whose gate lets answers pass that take no
     work; without it that is a flag. ``hot``: leave caches as they are; such times are never verified.
-    ``limits``: of each worker. ``profile``: one more call of each workload under the worker's own profiler,
-    whose words are in the trace's ``advice``. ``rules``: folders of operator rules of your own for the bound.
-    ``on_trace`` is called with every trace as it comes. ``judge``: a warm one; its device and rules then
-    count, and whether it is hot.
+    ``limits``: of each worker. ``timeout_s``: of one call, what it compiles included. ``profile``: one more
+    call of each workload under the worker's own profiler, whose words are in the trace's ``advice``. ``rules``:
+    folders of operator rules of your own for the bound. ``on_trace`` is called with every trace as it comes.
+    ``judge``: a warm one; its device and rules then count, and whether it is hot.
 
     Whatever the submission does is a verdict and never an exception; so is whatever the problem's own
     code does. Raises ``InputError`` for a request that is wrong (an unknown workload, hardware or
@@ -312,6 +313,7 @@ def evaluate(
         require_jail=require_jail,
         require_admission=require_admission,
         limits=limits,
+        timeout_s=timeout_s,
         profile=profile,
     )
     with contextlib.nullcontext(judge) if judge else Judge(device, hot=hot, rules=rules) as used:

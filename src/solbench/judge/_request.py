@@ -34,6 +34,8 @@ class Request:
     tell: Callable[[Verdict], None]
     faults: Mapping[str, Fault]
     replays: Mapping[str, Replayed] = field(default_factory=dict)
+    timeout_s: float | None = None
+    """Of one call, what it compiles included, in place of the limits' own."""
     profile: bool = False
     """One more call of each workload under the worker's own profiler."""
 

@@ -22,6 +22,7 @@ class Options(TypedDict, total=False):
     require_jail: bool
     require_admission: bool
     limits: Limits | None
+    timeout_s: float | None
     profile: bool
 
 

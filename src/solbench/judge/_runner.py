@@ -20,8 +20,14 @@ WORKER_BYTES_PER_BUFFER_BYTE = 4
 """Private copies of inputs, and temporaries of an eager program."""
 
 
-def limits_for(device: Device, arenas: Sequence[Arena], limits: Limits | None) -> Limits:
-    """The given limits, or defaults whose memory suits these buffers."""
+def limits_for(
+    device: Device, arenas: Sequence[Arena], limits: Limits | None, timeout_s: float | None = None
+) -> Limits:
+    """The given limits, or defaults whose memory suits these buffers; ``timeout_s`` takes the place of those
+    of a call, the first one with its compilation included."""
+    if timeout_s is not None:
+        chosen = limits_for(device, arenas, limits)
+        return dataclasses.replace(chosen, call_s=timeout_s, meet_s=timeout_s)
     if limits is not None:
         return limits
     buffers = total_bytes([arena.layout for arena in arenas])

@@ -140,6 +140,7 @@ class LocalJudge:
             require_jail=options.get("require_jail", False),
             require_admission=options.get("require_admission", False),
             limits=options.get("limits"),
+            timeout_s=options.get("timeout_s"),
             profile=options.get("profile", False),
             tell=tell,
         )

@@ -35,6 +35,7 @@ class EvaluatesAsync(Protocol):
         on_trace: Callable[[Trace], None] | None,
         hardware: str | None,
         mode: Mode,
+        timeout_s: float | None,
         require_jail: bool,
         require_admission: bool,
     ) -> Coroutine[Any, Any, EvaluationResult]: ...
@@ -232,6 +233,7 @@ class Engine:
                 on_trace=keep,
                 hardware=asked.hardware,
                 mode=asked.mode,
+                timeout_s=asked.timeout_s,
                 require_jail=asked.require_jail,
                 require_admission=asked.require_admission,
             )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -34,6 +34,8 @@ class Submission(_Record):
     workloads: tuple[str, ...] | None = Field(default=None, min_length=1)
     """Uuids; all by default."""
     mode: Literal["reward", "rank"] = "reward"
+    timeout_s: Annotated[float, Field(ge=0.1, le=600)] | None = None
+    """Of one call, what it compiles included."""
     hardware: str | None = None
     require_jail: bool = False
     require_admission: bool = False
