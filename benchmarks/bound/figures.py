@@ -150,7 +150,7 @@ def failures(bounds: Iterable[Bound]) -> list[list[Any]]:
 def case_figures() -> dict[str, Any]:
     """How many hand-worked cases pass, by pytest itself."""
     files = [str(ROOT / "tests/bound" / name) for name in CASES]
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *files]
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *files]
     output = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False).stdout
     counts = {w: int(n) for n, w in re.findall(r"(\d+) (passed|failed|error)", output)}
     return {

@@ -316,8 +316,14 @@ def _unflatten(flat: IndexSet, sizes: Shape) -> list[Sets] | Mask:
                 return [(range(sizes[0]), *p) for p in parts]
     if len(flat) > DENSE_LIMIT:
         return [tuple(range(1) for _ in sizes)]
-    index = np.unravel_index(_sets.to_array(flat), sizes)
-    uniques = [np.unique(i) for i in index]
+    array = _sets.to_array(flat)
+    if (rows := _whole_rows(array, sizes)) is not None:
+        count, starts = rows
+        leading = _unflatten(_sets.from_sorted(starts), sizes[:count])
+        if isinstance(leading, list):
+            return [(*p, *(range(size) for size in sizes[count:])) for p in leading]
+    index = np.unravel_index(array, sizes)
+    uniques = [np.flatnonzero(np.bincount(i, minlength=1)) for i in index]
     if prod(len(u) for u in uniques) == len(flat):
         return [tuple(_sets.from_sorted(u.astype(np.int64)) for u in uniques)]
     if prod(sizes) > DENSE_LIMIT:
@@ -325,6 +331,19 @@ def _unflatten(flat: IndexSet, sizes: Shape) -> list[Sets] | Mask:
     mask: Mask = np.zeros(sizes, dtype=np.bool_)
     mask[index] = True
     return mask
+
+
+def _whole_rows(flat: NDArray[Any], sizes: Shape) -> tuple[int, NDArray[Any]] | None:
+    """How many leading sizes are left, and the set over them, where a sorted set takes everything or nothing of
+    the sizes behind them; as few as possible."""
+    for count in range(1, len(sizes)):
+        row = prod(sizes[count:])
+        if row == 1 or len(flat) % row:
+            continue
+        starts = flat[::row]
+        if not (starts % row).any() and (flat[row - 1 :: row] - starts == row - 1).all():
+            return count, starts // row
+    return None
 
 
 def _split_span(flat: range, sizes: Shape) -> list[Sets]:
