@@ -152,10 +152,14 @@ def _leaner(dims: Sequence[int], mask: Mask) -> Joint:
     """A mask without the dimensions along which it does not vary: heads that were folded into rows, say."""
     kept = list(dims)
     for dim in dims:
+        if len(kept) == 1:
+            break
         axis = kept.index(dim)
-        first = np.take(mask, [0], axis=axis)
-        if len(kept) > 1 and bool((mask == first).all()):
-            mask, kept = first.squeeze(axis), [d for d in kept if d != dim]
+        lines = np.moveaxis(mask, axis, 0)
+        # Most that vary do so between the first two, or to the last one: the rest is then not looked at.
+        near = (lines[min(1, len(lines) - 1)], lines[-1])
+        if all(np.array_equal(lines[0], each) for each in near) and (lines == lines[0]).all():
+            mask, kept = lines[0], [d for d in kept if d != dim]
     return Joint(tuple(kept), mask)
 
 
