@@ -14,6 +14,7 @@ from solbench.judge._admissions import AdmissionBook
 from solbench.judge._oracle import Oracle
 from solbench.judge._seeds import SeedBook
 from solbench.judge.admission import Admission, Finding, admit, different_values, in_lower_precision
+from solbench.judge.admission._check import _says_nothing
 from solbench.spec import Problem
 
 Admit = Callable[..., Admission]
@@ -49,6 +50,21 @@ def test_each_answer_that_takes_no_work_is_named(found: Admit) -> None:
 
 def test_an_input_that_no_output_depends_on_is_named(found: Admit) -> None:
     assert failed(found("return x * 2.0"))["inputs read"] == "no output depends on scale"
+
+
+@pytest.mark.parametrize(
+    ("value", "other", "nothing"),
+    [
+        ([20], [20], True),  # the length of a single sequence
+        ([20], [19], False),
+        ([3, 17], [3, 17], False),
+        ([], [], True),
+    ],
+)
+def test_an_input_with_one_possible_value_cannot_matter(
+    value: list[int], other: list[int], nothing: bool
+) -> None:
+    assert _says_nothing(torch.tensor(value), torch.tensor(other)) is nothing
 
 
 def test_a_tolerance_that_a_lower_precision_passes_is_told(found: Admit) -> None:
