@@ -127,6 +127,13 @@ def test_a_word_before_the_work_is_done_is_overruled_by_the_look():
     assert forging.ranking is forging.by_look
 
 
+def test_a_forged_word_does_not_undo_what_a_call_alone_shows():
+    # 40 us queued by the look, 47 alone: 44 need no thought, 48 are no flag
+    forging = clocks(0.1, 40.0, 47.0, alone_word_us=0.1)
+    assert list(forging.choose()) == [EARLY]
+    assert forging.ranking.kept == pytest.approx([(47.0 - 2) / 1.05 / 1e3] * 6)
+
+
 def test_too_few_looks_accuse_no_one_and_rank_all_the_same():
     few = clocks(2.0, 10.0, 20.0, samples=5, workers=1)
     assert few.choose() == {}

@@ -107,15 +107,16 @@ class Clocks:
     @property
     def ranking(self) -> Series:
         """The samples that make the result."""
-        return {
-            "word": self.by_word,
-            "look": self.by_look,
-            "alone by word": self.alone_by_word,
-            "alone by look": self.alone_by_look.changed(lambda ms: ms + _STREAM_END_MS),
-            "alone less slack": self.alone_by_look.changed(
-                lambda ms: max(0.0, ms - _SLACK_MS - self._mode_ms) / (1 + _SLACK_SHARE)
-            ),
-        }[self.ranked]
+        if self.ranked == "alone by look":
+            return self.alone_by_look.changed(lambda ms: ms + _STREAM_END_MS)
+        if self.ranked == "alone less slack":
+            slack_ms = _SLACK_MS + self._mode_ms
+            return self.alone_by_look.changed(
+                lambda ms: max(0.0, ms - slack_ms) / (1 + _SLACK_SHARE)
+            )
+        return {"word": self.by_word, "look": self.by_look, "alone by word": self.alone_by_word}[
+            self.ranked
+        ]
 
     @property
     def alone_ranks(self) -> bool:
@@ -180,10 +181,10 @@ class Clocks:
             self.ranked = "alone by word"
             return flags
         self.ranked = "look" if self._look_is_later() else "word"
-        if self._exceeds_slack():
-            self.ranked = "alone less slack"
         if early := self._finished_early():
             flags[EARLY], self.ranked = early, "look"
+        if self._exceeds_slack():
+            self.ranked = "alone less slack"
         if overlaps := self._overlaps(self.alone_by_look, self._longest_alone()):
             flags[OVERLAPS], self.ranked = overlaps, "alone by look"
         elif overlaps := self._overlaps(self.alone_by_word, self._longest_alone_by_word()):
