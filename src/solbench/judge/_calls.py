@@ -91,13 +91,10 @@ class Round:
             for participant, outcome in zip(participants, outcomes, strict=True)
             if self._hold(participant, outcome)
         ]
-        if any(
-            each.is_candidate and outcome.failure
-            for each, outcome in zip(participants, outcomes, strict=True)
-        ):
-            return (
-                outcomes  # nothing is left to find out, and inputs that were its own would be stale
-            )
+        pairs = zip(participants, outcomes, strict=True)
+        if any(each.is_candidate and outcome.failure for each, outcome in pairs):
+            # Nothing is left to find out, and inputs that the reference shares with it would be stale.
+            return outcomes
         values = [
             self._lay_out(slot, self.oracle.inputs(seed, self.audits.get(number, "")), ready)
             for number, (slot, seed) in enumerate(zip(self.run.slots, self.seeds, strict=True))

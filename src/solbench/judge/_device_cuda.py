@@ -81,9 +81,7 @@ class CudaDevice:
     buffer_multiple = cuda_driver.IPC_BLOCK_BYTES
     max_slots = 48
     slot_budget_bytes = 256 << 20
-    single_bytes: float = (
-        384 << 20
-    )  # touching them takes 0.1 ms; a run is timed to a microsecond or two
+    single_bytes: float = 384 << 20  # touched in 0.1 ms; a run is timed to a microsecond or two
     worker_base_bytes = 16 << 30  # CUDA maps its libraries and modules into the process
 
     def __init__(self, name: str, *, hot: bool = False) -> None:
