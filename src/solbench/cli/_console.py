@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import IntEnum
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ from rich.console import Console
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
+    from pydantic import TypeAdapter
 
     from solbench.cli._lines import Line
 
@@ -52,14 +54,20 @@ def json_line(record: dict[str, Any]) -> str:
 
 def plain(record: Line | DataclassInstance) -> dict[str, Any]:
     """A record as JSON has it: paths as text, tuples as lists."""
-    from pydantic import TypeAdapter
-
     from solbench.cli._lines import Line
 
     if isinstance(record, Line):
         return record.model_dump(mode="json", by_alias=True, exclude_unset=record.sparse)
-    found: dict[str, Any] = TypeAdapter(type(record)).dump_python(record, mode="json")
+    found: dict[str, Any] = _adapter(type(record)).dump_python(record, mode="json")
     return found
+
+
+@cache
+def _adapter(kind: type) -> TypeAdapter[Any]:
+    """Made once a type: that takes longer than a record does."""
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(kind)
 
 
 def emit(record: Line | DataclassInstance) -> None:
