@@ -10,8 +10,9 @@ import pytest
 
 from solbench.errors import InputError
 from solbench.judge import Budget, Interval, Judge, StopRule
-from solbench.judge._compare import outcome_of
+from solbench.judge._compare import Pairs, outcome_of
 from solbench.judge._replay import replay_of, replay_result
+from solbench.judge._samples import Series
 from solbench.judge._seeds import MOST_AUDITS, SeedBook
 from solbench.spec import Problem, Solution, Trace
 
@@ -82,7 +83,7 @@ def test_the_faster_of_two_is_told_and_one_that_fails_is_not_compared(
     judge: Judge, scale_problem: Callable[..., Problem]
 ) -> None:
     (comparison,) = judge.compare(scale_problem(), GOOD, SLOW)
-    assert comparison.outcome == "first"
+    assert comparison.outcome == "first", comparison
     assert comparison.ratio is not None
     assert comparison.ratio.low > 1
     (comparison,) = judge.compare(scale_problem(required_matched_ratio=1.0), OFF, GOOD)
@@ -105,6 +106,17 @@ def test_a_difference_counts_beyond_its_interval_and_beyond_noise(
     ratio: Interval, first_ms: float, outcome: str
 ) -> None:
     assert outcome_of(ratio, first_ms) == outcome
+
+
+def test_a_sample_within_the_floor_is_compared_too() -> None:
+    pairs = Pairs()
+    first, second = Series(), Series()
+    for ours, theirs in ((0.0, 2.0), (0.0, 0.0), (0.5, 0.25)):
+        first.add(ours)
+        second.add(theirs)
+        pairs.add(first, second)
+    assert pairs.counted == pytest.approx([2e6, 1.0, 0.5])
+    assert outcome_of(Interval(2e6, 1e6, 3e6), 0.0) == "first"
 
 
 def test_the_audited_calls_are_the_first_and_a_secret_one_of_each_octave() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -21,6 +20,7 @@ Outcome = Literal["first", "second", "tie", "not_compared"]
 TIE_SHARE = 0.01
 TIE_MS = 1e-4
 """One per cent, or 100 ns for short calls: one kernel against itself in separate workers differs by as much."""
+_TICK_MS = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,11 +91,10 @@ class Pairs:
     """The same where something else had the processor during one of them."""
 
     def add(self, first: Series, second: Series) -> None:
-        """The last sample of each."""
-        ours, theirs = first.latest, second.latest
-        if ours > 0:
-            quiet = not (first.latest_disturbed or second.latest_disturbed)
-            (self.kept if quiet else self.disturbed).append(theirs / ours)
+        """The last sample of each. One that the floor swallows whole counts as a tick of the clock."""
+        ours, theirs = (max(each.latest, _TICK_MS) for each in (first, second))
+        quiet = not (first.latest_disturbed or second.latest_disturbed)
+        (self.kept if quiet else self.disturbed).append(theirs / ours)
 
     @property
     def counted(self) -> list[float]:
@@ -187,7 +186,7 @@ def comparison_of(ours: Case, theirs: Case, known: Sequence[float]) -> Compariso
 def outcome_of(ratio: Interval, first_ms: float) -> Outcome:
     """``tie`` unless the 95 % interval leaves out 1 and the difference is beyond what one kernel shows against
     itself."""
-    noise = max(TIE_SHARE, TIE_MS / first_ms if first_ms > 0 else math.inf)
+    noise = max(TIE_SHARE, TIE_MS / max(first_ms, _TICK_MS))
     if ratio.low <= 1.0 <= ratio.high or abs(ratio.median - 1.0) <= noise:
         return "tie"
     return "first" if ratio.median > 1.0 else "second"
