@@ -10,8 +10,11 @@ import pytest
 
 from solbench.errors import InputError
 from solbench.judge import Budget, Interval, Judge, StopRule
-from solbench.judge._compare import Pairs, outcome_of
+from solbench.judge._clocks import Clocks
+from solbench.judge._compare import Pairs, comparison_of, outcome_of, ratio_of
+from solbench.judge._measurement import Measurement
 from solbench.judge._replay import replay_of, replay_result
+from solbench.judge._request import Case
 from solbench.judge._samples import Series
 from solbench.judge._seeds import MOST_AUDITS, SeedBook
 from solbench.spec import Problem, Solution, Trace
@@ -86,9 +89,33 @@ def test_the_faster_of_two_is_told_and_one_that_fails_is_not_compared(
     assert comparison.outcome == "first", comparison
     assert comparison.ratio is not None
     assert comparison.ratio.low > 1
+    # A worker starts within a second, so a pair of them takes part six times, each with a few samples.
+    assert comparison.workers == 6
+    assert comparison.samples >= 6 * BRIEF.few
     (comparison,) = judge.compare(scale_problem(required_matched_ratio=1.0), OFF, GOOD)
     assert comparison.outcome == "not_compared"
     assert (comparison.first.status, comparison.second.status) == ("INCORRECT_NUMERICAL", "PASSED")
+
+
+def test_workers_count_alike_and_too_few_of_them_leave_the_samples() -> None:
+    # One worker of seven shows the difference in many samples; the others, with one sample each, do not.
+    found = ratio_of([[1.4] * 50, [1.0], [1.01], [0.99], [1.02], [0.98], [1.0]])
+    assert found == Interval(1.0, 0.98, 1.4)
+    assert ratio_of([[1.4] * 50, [1.0]]) == Interval(1.4, 1.4, 1.4)
+
+
+def test_a_difference_that_one_pair_of_six_does_not_show_is_a_tie(
+    scale_problem: Callable[..., Problem],
+) -> None:
+    workload = scale_problem().workloads[0]
+    ours, theirs = (
+        Case(0, workload, "no bound", SeedBook(), Measurement(Clocks(Series([1.0])))) for _ in "ab"
+    )
+    by_workers = [Pairs([ratio] * 20) for ratio in (1.03, 1.04, 1.02, 1.05, 1.02, 0.99)]
+    compared = comparison_of(ours, theirs, by_workers)
+    assert (compared.outcome, compared.workers, compared.samples) == ("tie", 6, 120)
+    compared = comparison_of(ours, theirs, [*by_workers[:5], Pairs([1.01] * 20)])
+    assert (compared.outcome, compared.ratio) == ("first", Interval(1.025, 1.01, 1.05))
 
 
 @pytest.mark.parametrize(

@@ -50,6 +50,7 @@ class CompareLine(Line):
     ratio: Interval | None
     """Second's latency over the first's, with its 95 % interval."""
     samples: int
+    workers: int
     verified: bool
     """Neither time is in doubt."""
 
@@ -63,6 +64,7 @@ class CompareLine(Line):
             second=comparison.second,
             ratio=comparison.ratio,
             samples=comparison.samples,
+            workers=comparison.workers,
             verified=comparison.verified,
         )
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from solbench.errors import ReferenceFailed
@@ -12,7 +13,7 @@ from solbench.judge._evaluate import EvaluationRun
 from solbench.judge._measure import Bench
 from solbench.judge._request import Case
 from solbench.judge._samples import FEW, Series
-from solbench.judge._statistics import Interval, StopRule, Stopwatch, median_interval
+from solbench.judge._statistics import Budget, Interval, StopRule, Stopwatch, median_interval
 from solbench.judge._verdicts import Failure
 
 Outcome = Literal["first", "second", "tie", "not_compared"]
@@ -21,6 +22,8 @@ TIE_SHARE = 0.01
 TIE_MS = 1e-4
 """One per cent, or 100 ns for short calls: one kernel against itself in separate workers differs by as much."""
 _TICK_MS = 1e-6
+LEAST_PAIRS = 6
+"""The fewest whose order statistics give a 95 % interval."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,42 +46,106 @@ class Comparison:
     first: Side
     second: Side
     ratio: Interval | None = None
-    """Second's latency over the first's, median of neighbouring samples with its 95 % interval."""
+    """Second's latency over the first's with its 95 % interval: of neighbouring samples, the median of each
+    pair of workers and of those the median."""
     samples: int = 0
+    workers: int = 0
+    """Pairs of workers that took part."""
     verified: bool = False
     """Neither time is in doubt."""
 
 
 def compare_runs(
-    first: EvaluationRun, second: EvaluationRun, rule: StopRule, tell: Callable[[Comparison], None]
+    first: EvaluationRun, second: EvaluationRun, budget: Budget, tell: Callable[[Comparison], None]
 ) -> None:
-    """Compare workload by workload. Both runs are closed in the end."""
+    """Compare every workload on one pair of workers after another: the same kernel differs more from worker to
+    worker than from sample to sample. Both runs are closed in the end."""
     try:
         first.open()
         second.open()
-        for ours, theirs in zip(first.cases, second.cases, strict=True):
-            tell(_compared(first, ours, second, theirs, rule))
+        matches = [
+            Match(ours, theirs) for ours, theirs in zip(first.cases, second.cases, strict=True)
+        ]
+        number = 1
+        while number == 1 or number <= _worker_pairs(first, second, budget):
+            _one_pass(first, second, matches, _rule(budget, number), tell)
+            number += 1
+        for match in matches:
+            match.tell_once(tell)
     finally:
         first.close()
         second.close()
 
 
-def _compared(
-    first: EvaluationRun, ours: Case, second: EvaluationRun, theirs: Case, rule: StopRule
-) -> Comparison:
-    pairs = Pairs()
-    benches = _bench(first, ours), _bench(second, theirs)
-    if benches[0] is not None and benches[1] is not None:
-        _interleave((benches[0], benches[1]), (ours, theirs), rule, pairs)
-    for run, case in ((first, ours), (second, theirs)):
-        run.rest(case)
-    return comparison_of(ours, theirs, pairs.counted)
+def _worker_pairs(first: EvaluationRun, second: EvaluationRun, budget: Budget) -> int:
+    """As many as give the median of their medians a 95 % interval, if they cost little."""
+    if first.starts_quickly and second.starts_quickly:
+        return max(LEAST_PAIRS, budget.workers + budget.more_workers)
+    return budget.workers
+
+
+def _rule(budget: Budget, number: int) -> StopRule:
+    """The first workers may be the only ones; the others share the time that an evaluation would take."""
+    if number == 1:
+        return budget.rule
+    workers = budget.workers + budget.more_workers
+    rule = budget.rule
+    return replace(
+        rule,
+        seconds=rule.seconds * min(1.0, workers / LEAST_PAIRS),
+        minimum=min(rule.minimum, FEW),
+        least=rule.few,
+    )
+
+
+def _one_pass(
+    first: EvaluationRun,
+    second: EvaluationRun,
+    matches: Sequence[Match],
+    rule: StopRule,
+    tell: Callable[[Comparison], None],
+) -> None:
+    """Every workload that has not failed, on one worker a side."""
+    for match in matches:
+        if match.failed:
+            match.tell_once(tell)
+            continue
+        pairs = Pairs()
+        benches = _bench(first, match.first), _bench(second, match.second)
+        if benches[0] is not None and benches[1] is not None:
+            _interleave((benches[0], benches[1]), (match.first, match.second), rule, pairs)
+        match.by_workers.append(pairs)
+        for run, case in ((first, match.first), (second, match.second)):
+            run.rest(case)
+    for run in (first, second):
+        run.end_worker()
 
 
 def _bench(run: EvaluationRun, case: Case) -> Bench | None:
     if case.failure is not None:
         return None
     return run.bench(case, [each.layout for each in run.cases if each.failure is None])
+
+
+@dataclass(slots=True)
+class Match:
+    """One workload of both, on its way to a comparison."""
+
+    first: Case
+    second: Case
+    by_workers: list[Pairs] = field(default_factory=list)
+    """One entry a pair of workers."""
+    told: bool = False
+
+    @property
+    def failed(self) -> bool:
+        return self.first.failure is not None or self.second.failure is not None
+
+    def tell_once(self, tell: Callable[[Comparison], None]) -> None:
+        """Give the comparison to the listener, unless it was."""
+        if not self.told:
+            self.told = True
+            tell(comparison_of(self.first, self.second, self.by_workers))
 
 
 @dataclass(slots=True)
@@ -110,6 +177,7 @@ def _interleave(
     watch = Stopwatch(benches[0].clock)
     batches: list[int] = []
     for bench, case in sides:
+        case.measurement.clocks.next_worker()
         with _alone(bench, benches), _blamed(case):
             batches.append(bench.warm_up(case.measurement))
         if case.failure is not None:
@@ -160,13 +228,14 @@ def _alone(bench: Bench, benches: Sequence[Bench]) -> Iterator[None]:
             worker.thaw()
 
 
-def comparison_of(ours: Case, theirs: Case, known: Sequence[float]) -> Comparison:
+def comparison_of(ours: Case, theirs: Case, by_workers: Sequence[Pairs]) -> Comparison:
     """Which is faster: the interval of the ratio has to be on one side of 1, and its median beyond noise."""
     failures = ours.failure, theirs.failure
+    known = [pairs.counted for pairs in by_workers if pairs.counted]
     if any(failures) or not known:
         first, second = (_failed(failure) for failure in failures)
         return Comparison(ours.workload.uuid, "not_compared", first, second)
-    ratio = median_interval(known)
+    ratio = ratio_of(known)
     first, second = (
         Side("PASSED", timing=median_interval(case.measurement.candidate.counted))
         for case in (ours, theirs)
@@ -178,9 +247,20 @@ def comparison_of(ours: Case, theirs: Case, known: Sequence[float]) -> Compariso
         first=first,
         second=second,
         ratio=ratio,
-        samples=len(known),
+        samples=sum(len(each) for each in known),
+        workers=len(known),
         verified=not (ours.measurement.doubt or theirs.measurement.doubt),
     )
+
+
+def ratio_of(by_workers: Sequence[Sequence[float]]) -> Interval:
+    """Median and interval over pairs of workers; over samples where the pairs are too few for an interval.
+
+    ``by_workers``: ratios of neighbouring samples, one entry a pair of workers.
+    """
+    if len(by_workers) >= LEAST_PAIRS:
+        return median_interval([statistics.median(each) for each in by_workers])
+    return median_interval([ratio for each in by_workers for ratio in each])
 
 
 def outcome_of(ratio: Interval, first_ms: float) -> Outcome:

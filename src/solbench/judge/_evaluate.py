@@ -72,10 +72,11 @@ class EvaluationRun:
     def _workers(self) -> int:
         """How many take part; more where the first ones started quickly."""
         budget = self._request.budget
-        return budget.workers + (budget.more_workers if self._starts_quickly else 0)
+        return budget.workers + (budget.more_workers if self.starts_quickly else 0)
 
     @property
-    def _starts_quickly(self) -> bool:
+    def starts_quickly(self) -> bool:
+        """Another of the candidate's workers costs little."""
         return self._slowest_start_s <= QUICK_START_S
 
     def open(self) -> list[Case]:
@@ -222,7 +223,7 @@ class EvaluationRun:
         for case in cases:
             if last and case.trace is None:
                 self._emit(case)
-        self._candidate.stop()
+        self.end_worker()
 
     def _is_advised(self, last: bool) -> bool:
         """Whether the first worker is asked what its calls are made of, once nothing else is left to do with
@@ -259,7 +260,7 @@ class EvaluationRun:
     def _rule(self) -> StopRule:
         """Fewer workers measure longer."""
         budget = self._request.budget
-        if self._starts_quickly:
+        if self.starts_quickly:
             return budget.rule
         share = 1 + budget.more_workers / budget.workers
         return replace(budget.rule, seconds=share * budget.rule.seconds)
@@ -361,6 +362,11 @@ class EvaluationRun:
         sticks = self._judge.device.errors_stick and failure.status == "RUNTIME_ERROR"
         if failure.fatal or sticks:
             candidate.stop()
+
+    def end_worker(self) -> None:
+        """The next case meets a new one of the candidate."""
+        if self._candidate is not None:
+            self._candidate.stop()
 
     def close(self) -> None:
         """Let go of workers and buffers. Idempotent."""

@@ -176,7 +176,7 @@ class LocalJudge:
             for solution in (order.first, order.second)
         ]
         budget = self._budget(order.options.get("mode", "reward"))
-        compare_runs(runs[0], runs[1], budget.rule, tell)
+        compare_runs(runs[0], runs[1], budget, tell)
 
     def close(self) -> None:
         """End the zygote and everything it started. Idempotent."""
