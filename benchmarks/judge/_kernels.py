@@ -41,7 +41,14 @@ class Kernel:
     @property
     def written_bytes(self) -> int:
         """Size of ``y``."""
-        shape = self.shape[:-1] if self.reduces else self.shape
+        return self._bytes(self.shape[:-1] if self.reduces else self.shape)
+
+    @property
+    def moved_bytes(self) -> int:
+        """Sizes of ``x`` and ``y``."""
+        return self._bytes(self.shape) + self.written_bytes
+
+    def _bytes(self, shape: tuple[int, ...]) -> int:
         return math.prod(shape) * (2 if self.dtype == "bfloat16" else 4)
 
 

@@ -32,7 +32,7 @@ _WORKLOADS = 16
 _LARGEST_BYTES = 1 << 30
 _SHORT_US = 20.0
 _COMPARISONS = 1
-"""Of a short kernel with itself, interleaved, in two workers of its own."""
+"""Of a short kernel with itself, interleaved."""
 _DRAM_BYTES_PER_US = 4.8e6
 """By the datasheet of the H200: what is written back takes this long at least."""
 
@@ -68,17 +68,18 @@ def main() -> None:
 
 
 def _budgets() -> dict[str, Any]:
-    """Those of the device, and ``one`` for comparisons: one worker a side."""
+    """Those of the device, and one for comparisons."""
     from solbench.judge._statistics import GPU_BUDGETS, Budget, StopRule
 
     rule = StopRule(minimum=30, least=20, maximum=60, seconds=0.4)
-    return {**GPU_BUDGETS, "one": Budget(rule, GPU_BUDGETS["reward"].reference_rule)}
+    return {**GPU_BUDGETS, "compared": Budget(rule, GPU_BUDGETS["reward"].reference_rule)}
 
 
 def kernel_figures(judge: Any, deadline: float, with_ncu: bool) -> dict[str, Any]:
     import torch
 
-    profiled = _profiled() if with_ncu else {}
+    profiled = _profiled(queued=False) if with_ncu else {}
+    in_a_queue = _profiled(queued=True) if with_ncu else {}
     judge.device.names_kernels = False  # takes no part in a time, and seconds
     l2_bytes = torch.cuda.get_device_properties(0).L2_cache_size
     rows = []
@@ -95,6 +96,7 @@ def kernel_figures(judge: Any, deadline: float, with_ncu: bool) -> dict[str, Any
                 "us": ours,
                 "plain_us": plain,
                 "ncu_us": profiled.get(kernel.name),
+                "ncu_queued_us": in_a_queue.get(kernel.name),
                 "write_back_us": min(kernel.written_bytes, l2_bytes) / _DRAM_BYTES_PER_US,
                 "compared_us": list(_comparisons(judge, kernel, statistics.median(ours))),
             }
@@ -108,13 +110,14 @@ def kernel_figures(judge: Any, deadline: float, with_ncu: bool) -> dict[str, Any
         **_agreement(rows, "plain_us", "plain_a_a"),
         "compared_p95_short_ns": _p95([1e3 * abs(d) for row in rows for d in row["compared_us"]]),
         **_against_profiler(rows, "us", "ncu"),
-        **_against_profiler(rows, "plain_us", "plain_ncu"),
+        **_against_profiler(rows, "us", "ncu_queued"),
+        **_against_profiler(rows, "plain_us", "ncu", "plain_ncu"),
     }
 
 
-def _profiled() -> dict[str, float]:
+def _profiled(*, queued: bool) -> dict[str, float]:
     try:
-        return profiled_us(KERNELS)
+        return profiled_us(KERNELS, queued=queued)
     except (OSError, RuntimeError, ValueError) as error:
         print(f"no profiler: {error}")
         return {}
@@ -144,7 +147,7 @@ def _comparisons(judge: Any, kernel: Kernel, latency_us: float) -> Iterator[floa
     uuids = tuple(each.uuid for each in problem.workloads)
     for _ in range(_COMPARISONS):
         found: list[Any] = []
-        order = ComparisonOrder(problem, solution, solution, uuids, {"mode": "one"})
+        order = ComparisonOrder(problem, solution, solution, uuids, {"mode": "compared"})
         judge.carry_out(order, found.append)
         if found[0].ratio is not None:
             yield latency_us * (found[0].ratio.median - 1)
@@ -156,16 +159,21 @@ def _subtract_offsets(rows: list[dict[str, Any]]) -> None:
     for row in rows:
         for key in ("us", "plain_us"):
             row[f"net_{key}"] = statistics.median(row[key]) - statistics.median(empty[key])
-        if row["ncu_us"] is not None:
-            row["net_ncu_us"] = row["ncu_us"] - empty["ncu_us"]
+        for key in ("ncu_us", "ncu_queued_us"):
+            if row[key] is not None and empty[key] is not None:
+                row[f"net_{key}"] = row[key] - empty[key]
 
 
 def _line(row: dict[str, Any]) -> str:
-    ncu = f"{row['net_ncu_us']:10.3f}" if row["ncu_us"] is not None else f"{'-':>10}"
+    ncu, queued = (
+        f"{row[key]:10.3f}" if key in row else f"{'-':>10}"
+        for key in ("net_ncu_us", "net_ncu_queued_us")
+    )
     return (
         f"{row['kernel']:22} judge {statistics.median(row['us']):10.3f} (spread {_spread(row['us']):6.3f})"
         f"  plain {statistics.median(row['plain_us']):10.3f} (spread {_spread(row['plain_us']):6.3f})"
         f"  net: judge {row['net_us']:10.3f} plain {row['net_plain_us']:10.3f} ncu {ncu}"
+        f" in a queue {queued}"
         f"  with itself {[round(1e3 * each) for each in row['compared_us']]} ns"
     )
 
@@ -196,20 +204,22 @@ def _p95(values: list[float]) -> float | None:
     return statistics.quantiles(values, n=20, method="inclusive")[-1]
 
 
-def _against_profiler(rows: list[dict[str, Any]], key: str, name: str) -> dict[str, float]:
+def _against_profiler(
+    rows: list[dict[str, Any]], key: str, profiler: str, name: str = ""
+) -> dict[str, float]:
     """Of the kernels of 2 us and more: how many agree within 3 % or 0.3 us, all of them and those that write
     too little to matter; and how many agree if ncu's duration may grow by the time of writing back what the
-    kernel left in the cache, which ncu's clock does not see."""
-    others = [
-        row for row in rows if row.get("net_ncu_us") is not None and row["kernel"] != EMPTY.name
-    ]
+    kernel left in the cache, which ncu's clock does not see where it flushes first."""
+    net = f"net_{profiler}_us"
+    others = [row for row in rows if net in row and row["kernel"] != EMPTY.name]
     agree, readers, explained = [], [], []
     for row in others:
-        off, allowed = row[f"net_{key}"] - row["net_ncu_us"], max(0.3, 0.03 * row["net_ncu_us"])
+        off, allowed = row[f"net_{key}"] - row[net], max(0.3, 0.03 * row[net])
         agree.append(abs(off) <= allowed)
         explained.append(-allowed <= off <= allowed + row["write_back_us"])
         if row["write_back_us"] <= allowed:
             readers.append(abs(off) <= allowed)
+    name = name or profiler
     return {
         f"{name}_kernels": len(others),
         f"{name}_agree": sum(agree),
