@@ -47,7 +47,7 @@ def workers() -> list[int]:
 def builders() -> list[int]:
     """The jailed compiler and what it starts."""
     mine = [pid for judge in judges() for pid in children(judge)]
-    launched = [pid for pid in mine if runs(pid, "solbench.jail.builders._launch")]
+    launched = [pid for pid in mine if runs(pid, "solbench.jail.compiler")]
     return [each for pid in launched for each in (pid, *descendants(pid))]
 
 

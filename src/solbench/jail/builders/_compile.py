@@ -30,7 +30,7 @@ _TIMEOUT_S = 600.0
 
 _BOOTSTRAP = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
-    "from solbench.jail.builders._launch import main; main(*sys.argv[2:])"
+    "from solbench.jail.compiler import main; main(*sys.argv[2:])"
 )
 
 _ERRORS = (

@@ -1,4 +1,7 @@
-"""The compiler's own process: raise the walls, then become the compiler."""
+"""The compiler's own process: raise the walls, then become the compiler.
+
+It lies outside the builders, which know the exchanged models: to import those takes longer than many a build.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ _MEMORY_BYTES = 16 << 30
 
 
 def main(launch: str, parent: str) -> None:
-    """Never returns. ``launch`` is made by ``_compile``."""
+    """Never returns. ``launch`` is made by ``builders._compile``."""
     plan = json.loads(launch)
     allowed = walls.compiler_allow_list(
         sources=plan["sources"], scratch=plan["scratch"], toolchain=plan["toolchain"]
