@@ -39,6 +39,16 @@ class Arg:
             drawn = drawn.t().contiguous().t()
         return drawn.requires_grad_(self.gradient)
 
+    def stand_in(self) -> torch.Tensor:
+        """For a bound alone: layout without contents, but real indices, drawn on the CPU."""
+        if self.below:
+            return self.make("cpu")
+        form = torch.channels_last if self.channels_last else torch.contiguous_format
+        empty = torch.empty(self.shape, dtype=self.dtype, device="meta", memory_format=form)
+        if self.transposed:
+            empty = torch.empty(self.shape[::-1], dtype=self.dtype, device="meta").t()
+        return empty.requires_grad_(self.gradient)
+
 
 @dataclass(frozen=True, slots=True)
 class Case:

@@ -2,10 +2,12 @@
 
     PYTHONPATH=src python3 benchmarks/bound/measured_kernels.py            # all, about two minutes
     PYTHONPATH=src python3 benchmarks/bound/measured_kernels.py matmul     # one family
+    python benchmarks/bound/measured_kernels.py --again RECORD             # no GPU: its times, bounds anew
 
 A kernel's time is the median of 20 event pairs, each after a flush that leaves the cache full of clean
 lines; the least of them must not be below T_SOL. Event pairs read some microseconds too long, never too
 short. Causes of gaps above 1.5 come from the profiler (what ran, and how fast) and from the card's clock.
+With ``--again`` random indices are drawn on the CPU: as many and as wide, but not those that were measured.
 """
 
 from __future__ import annotations
@@ -14,7 +16,6 @@ import argparse
 import statistics
 import sys
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,50 +23,52 @@ ROOT = Path(__file__).parents[2]
 sys.path[:0] = [str(ROOT / "benchmarks"), str(ROOT / "benchmarks/bound"), str(ROOT / "src")]
 import torch  # noqa: E402
 from _cuda_clock import Flush, event_ms  # noqa: E402
+from _kernel_rows import HEADING, Measured, bound_of, line, row_of, sums  # noqa: E402
 from _kernels import Case, cases  # noqa: E402
+from _kernels_again import again  # noqa: E402
 from _record import record  # noqa: E402
 
-from solbench.bound import Demand, Priced, analyse, capture, function_program, price  # noqa: E402
 from solbench.hardware import Hardware, detect_hardware, load_hardware  # noqa: E402
 from solbench.judge._monitor_nvml import NvmlMonitor, Reading  # noqa: E402
 
 SAMPLES = 20
-GAP = 1.5
+KERNELS_NAMED = 6
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("families", nargs="*")
     parser.add_argument("--device", default="cuda:0")
+    parser.add_argument(
+        "--again", type=Path, metavar="RECORD", help="take the times of an earlier run"
+    )
     options = parser.parse_args()
-    if not torch.cuda.is_available():
-        print("no CUDA device here: nothing measured")
-        return
-    hardware = load_hardware(detect_hardware(options.device) or "h200")
+    if options.again:
+        print(HEADING)
+        origin, rows = again(options.again, options.families)
+        record("bound-measured-kernels", origin | sums(rows))
+    elif torch.cuda.is_available():
+        hardware = load_hardware(detect_hardware(options.device) or "h200")
+        rows = measured_rows(options.families, options.device, hardware)
+        record("bound-measured-kernels", {"hardware": hardware.name} | sums(rows))
+    else:
+        print(
+            "no CUDA device here: nothing measured; --again RECORD compares the times of an earlier run"
+        )
+
+
+def measured_rows(families: list[str], device: str, hardware: Hardware) -> list[dict[str, Any]]:
     torch.backends.cuda.matmul.allow_tf32 = False
     torch.backends.cudnn.allow_tf32 = False
-    flush = Flush(options.device, hardware.l2_bytes)
-    monitor = NvmlMonitor(pci_bus_id(options.device))
-    chosen = [c for c in cases() if not options.families or c.family in options.families]
-    print(
-        f"{'family':12}{'kernel':36}{'T_SOL us':>10}{'least us':>10}{'median':>10}{'x':>7}  cause"
-    )
-    rows = [measured(case, hardware, options.device, flush, monitor) for case in chosen]
-    good = [row for row in rows if "error" not in row]
-    below = [row["kernel"] for row in good if row["least_us"] < row["t_sol_us"]]
-    record(
-        "bound-measured-kernels",
-        {
-            "hardware": hardware.name,
-            "kernels": len(good),
-            "failed": len(rows) - len(good),
-            "below_t_sol": len(below),
-            "below": below,
-            "median_ratio": statistics.median(row["ratio"] for row in good),
-            "gaps_above_1_5": sum(row["ratio"] > GAP for row in good),
-            "rows": rows,
-        },
-    )
+    flush = Flush(device, hardware.l2_bytes)
+    monitor = NvmlMonitor(pci_bus_id(device))
+    print(HEADING)
+    rows = []
+    for case in cases():
+        if not families or case.family in families:
+            rows.append(measured_row(case, hardware, device, flush, monitor))
+            print(line(rows[-1]))
+    return rows
 
 
 def pci_bus_id(device: str) -> str:
@@ -73,7 +76,7 @@ def pci_bus_id(device: str) -> str:
     return f"{found.pci_domain_id:08x}:{found.pci_bus_id:02x}:{found.pci_device_id:02x}.0"
 
 
-def measured(
+def measured_row(
     case: Case, hardware: Hardware, device: str, flush: Flush, monitor: NvmlMonitor
 ) -> dict[str, Any]:
     """One row; a case that cannot run here becomes a row that says so."""
@@ -81,34 +84,27 @@ def measured(
     try:
         args = [arg.make(device) for arg in case.args]
         demand, priced = bound_of(case, args, hardware)
-        run = lambda: case.function(*args)  # noqa: E731
-        times_us, readings = event_times(run, flush, monitor)
-        kernels = profiled(run, flush)
+        measured = times_of(lambda: case.function(*args), flush, monitor)
     except Exception as error:  # noqa: BLE001 - a measurement run reports every failure and goes on
-        print(f"{case.family:12}{case.name:36} {type(error).__name__}: {str(error)[:120]}")
-        return {"family": case.family, "kernel": case.name, "error": str(error)[:400]}
+        why = f"{type(error).__name__}: {error}"
+        return {"family": case.family, "kernel": case.name, "error": why[:400]}
     finally:
         torch.cuda.empty_cache()
-    row = row_of(case, demand, priced, times_us, kernels)
-    row["sm_clock_mhz"] = statistics.median(reading.sm_clock_mhz for reading in readings)
-    row["power_capped"] = any(reading.power_capped for reading in readings)
-    row["cause"] = cause(row, hardware) if row["ratio"] > GAP else ""
-    print(
-        f"{case.family:12}{case.name:36}{row['t_sol_us']:10.1f}{row['least_us']:10.1f}"
-        f"{row['median_us']:10.1f}{row['ratio']:7.2f}  {row['cause'][:90]}"
+    return row_of(case, demand, priced, measured, hardware)
+
+
+def times_of(run: Callable[[], Any], flush: Flush, monitor: NvmlMonitor) -> Measured:
+    times_us, readings = event_times(run, flush, monitor)
+    kernels = profiled(run, flush)
+    return Measured(
+        least_us=min(times_us),
+        median_us=statistics.median(times_us),
+        kernels=tuple(kernels[:KERNELS_NAMED]),
+        kernel_count=len(kernels),
+        kernel_us=sum(us for _, us in kernels),
+        sm_clock_mhz=statistics.median(reading.sm_clock_mhz for reading in readings),
+        power_capped=any(reading.power_capped for reading in readings),
     )
-    return row
-
-
-def bound_of(case: Case, args: list[torch.Tensor], hardware: Hardware) -> tuple[Demand, Priced]:
-    graph, rung = capture(function_program(case.function, args, name=case.name))
-    demand = analyse(graph, rung)
-    if demand.unknown_ops:
-        raise ValueError(f"no rule for {', '.join(demand.unknown_ops)}")
-    if case.matrix_class:
-        flops = {case.matrix_class: sum(demand.matrix_flops.values())}
-        demand = replace(demand, matrix_flops=flops, mixed_flops={})
-    return demand, price(demand, hardware, hardware.clock_mhz())
 
 
 def event_times(
@@ -137,55 +133,6 @@ def profiled(run: Callable[[], Any], flush: Flush) -> list[tuple[str, float]]:
         for event in profile.events()
         if event.device_type == torch.autograd.DeviceType.CUDA and event.device_time_total > 0
     ]
-
-
-def row_of(
-    case: Case,
-    demand: Demand,
-    priced: Priced,
-    times_us: list[float],
-    kernels: list[tuple[str, float]],
-) -> dict[str, Any]:
-    median_us = statistics.median(times_us)
-    t_sol_us = 1e3 * priced.t_sol_ms
-    return {
-        "family": case.family,
-        "kernel": case.name,
-        "t_sol_us": t_sol_us,
-        "t_floor_us": 1e3 * priced.t_floor_ms,
-        "t_attainable_us": 1e3 * priced.t_attainable_ms,
-        "binding": priced.binding,
-        "least_us": min(times_us),
-        "median_us": median_us,
-        "ratio": median_us / t_sol_us,
-        "dram_bytes": demand.dram_read_bytes + demand.dram_write_bytes,
-        "matrix_flops": sum(demand.matrix_flops.values()),
-        "kernels": [{"name": name, "us": us} for name, us in kernels[:6]],
-        "kernel_count": len(kernels),
-        "kernel_us": sum(us for _, us in kernels),
-    }
-
-
-def cause(row: dict[str, Any], hardware: Hardware) -> str:
-    """Time between kernels, several kernels, a clock below the bound's, or a kernel short of its peak."""
-    found = []
-    idle = row["median_us"] - row["kernel_us"]
-    if idle > 0.25 * row["median_us"]:
-        found.append(f"{idle:.1f} us of it is the event pair and gaps, not kernels")
-    longest = max(
-        row["kernels"], key=lambda kernel: kernel["us"], default={"name": "none", "us": 0.0}
-    )
-    share = longest["us"] / row["kernel_us"] if row["kernel_us"] else 0.0
-    if share < 0.95:
-        found.append(f"{row['kernel_count']} kernels, the longest {share:.0%}")
-    clock = hardware.clock_mhz()
-    if row["binding"] == "matrix" and row["sm_clock_mhz"] < 0.95 * clock:
-        why = " (power cap)" if row["power_capped"] else ""
-        found.append(f"SM clock {row['sm_clock_mhz']:.0f} of {clock:.0f} MHz{why}")
-    if share >= 0.95:
-        peak = row["t_sol_us"] / row["kernel_us"]
-        found.append(f"one kernel at {peak:.0%} of the {row['binding']} peak")
-    return "; ".join(found) + f": {longest['name'][:60]}"
 
 
 if __name__ == "__main__":

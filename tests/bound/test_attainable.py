@@ -67,9 +67,24 @@ def test_a_device_whose_rate_is_not_known_has_no_such_term() -> None:
     assert {t.resource for t in priced.terms}.isdisjoint({"special", "shared"})
 
 
-def test_demanded_bytes_move_at_the_bandwidth_that_copies_reach() -> None:
-    found = term(demand(dram_read_bytes=4_280_000), "dram.achieved")
-    assert found.time_ms == pytest.approx(4.8e-3)  # 4.28 MB at 4.28 / 4.8 of 1 TB/s
+@pytest.mark.parametrize(
+    ("reads", "writes", "share"),
+    [
+        (4_000_000, 0, 0.966),
+        (2_000_000, 2_000_000, 0.892),
+        (4_000_000, 2_000_000, 0.935),
+        (0, 4_000_000, 0.98),
+        (1_000_000, 3_000_000, 0.936),  # half way between none and half: (0.98 + 0.892) / 2
+    ],
+)
+def test_bandwidth_goes_by_the_share_of_reads(reads: int, writes: int, share: float) -> None:
+    found = term(demand(dram_read_bytes=reads, dram_write_bytes=writes), "dram.achieved")
+    assert found.rate_per_s == pytest.approx(share * 1e12)
+    assert found.time_ms == pytest.approx((reads + writes) / (share * 1e12) * 1e3)
+
+
+def test_nothing_moved_takes_no_time() -> None:
+    assert term(demand(dram_read_bytes=0), "dram.achieved").time_ms == 0
 
 
 def test_intermediates_beyond_the_cache_are_written_and_read() -> None:
@@ -80,9 +95,9 @@ def test_intermediates_beyond_the_cache_are_written_and_read() -> None:
 
 
 def test_terms_of_dram_add() -> None:
-    work = demand(dram_read_bytes=4_280_000, intermediate_bytes=1_000_000 + 4_280_000)
-    # 8.56 MB at 4.28 / 4.8 TB/s, and a launch of 2 us
-    assert price(work, device(), 1000).t_attainable_ms == pytest.approx(9.6e-3 + 2e-3)
+    work = demand(dram_read_bytes=4_830_000, intermediate_bytes=1_000_000 + 4_460_000)
+    # 4.83 MB of reads at 0.966 TB/s, 4.46 MB written and read back at 0.892 TB/s, and a launch of 2 us
+    assert price(work, device(), 1000).t_attainable_ms == pytest.approx(5e-3 + 5e-3 + 2e-3)
 
 
 def test_a_product_too_large_for_the_chip_is_read_again() -> None:
@@ -254,22 +269,89 @@ def test_attention_written_out_is_a_chain_with_a_softmax() -> None:
     assert found.launches == 1
 
 
-def test_two_layers_are_a_chain_and_two_kernels() -> None:
-    found = analysed(lambda x, a, b: torch.tanh(x @ a) @ b, meta(64, 32), meta(32, 16), meta(16, 8))
-    assert found.chains == (Chain(0, 1, 1, 64, 32, 16, 8, softmax=False),)
-    assert found.special_ops == 64 * 16
+def two_layers(x: torch.Tensor, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    return torch.relu(torch.tanh(x @ a) @ b)
+
+
+def test_two_wide_layers_are_a_chain_and_two_kernels() -> None:
+    found = analysed(two_layers, meta(2048, 1024), meta(1024, 512), meta(512, 256))
+    assert found.chains == (Chain(0, 1, 1, 2048, 1024, 512, 256, softmax=False),)
+    assert found.special_ops == 2048 * 512
     assert found.launches == 2
+    # 2048·512 of bf16, written and read; the second result goes into the output
+    assert found.intermediate_bytes == 2 * 2048 * 512 * 2
+
+
+def test_two_narrow_layers_are_one_kernel_tile_by_tile() -> None:
+    # summed size of the first and columns of the second: 768 + 256 = 1024 still fit, 768 + 257 do not
+    narrow = analysed(two_layers, meta(2048, 768), meta(768, 512), meta(512, 256))
+    assert (narrow.launches, narrow.intermediate_bytes) == (1, 0)
+    wide = analysed(two_layers, meta(2048, 768), meta(768, 512), meta(512, 257))
+    assert (wide.launches, wide.intermediate_bytes) == (2, 2 * 2048 * 512 * 2)
+
+
+def test_a_third_narrow_layer_begins_a_kernel() -> None:
+    def layers(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
+        for _ in range(3):
+            x = torch.tanh(x @ w)
+        return x
+
+    assert analysed(layers, meta(4096, 300), meta(300, 300)).launches == 2
+
+
+def test_what_one_sm_holds_it_multiplies_without_waiting() -> None:
+    def powers(x: torch.Tensor) -> torch.Tensor:
+        for _ in range(4):
+            x = torch.tanh(x @ x)
+        return x
+
+    # 256² = 65,536 elements of each of 3 matrices fill one SM; 257² do not: four kernels
+    small = analysed(powers, meta(3, 256, 256))
+    assert (small.launches, small.intermediate_bytes) == (1, 0)
+    large = analysed(powers, meta(3, 257, 257))
+    assert large.launches == 2  # two at a time: 257 summed and 257 columns
+
+
+def test_attention_by_hand_keeps_its_scores_without_a_softmax_in_sight() -> None:
+    def attention(
+        q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, lse: torch.Tensor
+    ) -> torch.Tensor:
+        return torch.exp(q @ k.transpose(-1, -2) - lse) @ v
+
+    heads = meta(4, 512, 64)
+    found = analysed(attention, heads, heads, heads, meta(4, 512, 1))
+    assert (found.launches, found.intermediate_bytes) == (1, 0)
+
+
+def test_a_convolution_waits_for_the_one_before_it() -> None:
+    def two(x: torch.Tensor, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+        return torch.nn.functional.conv2d(torch.relu(torch.nn.functional.conv2d(x, a)), b)
+
+    # 3×3 taps read their neighbours, which other SMs make; 1×1 taps do not: 9·16 + 16 wide
+    image = meta(2, 16, 64, 64)
+    assert analysed(two, image, meta(16, 16, 3, 3), meta(16, 16, 3, 3)).launches == 2
+    assert analysed(two, image, meta(16, 16, 3, 3), meta(16, 16, 1, 1)).launches == 1
 
 
 def test_only_what_another_contraction_reads_is_an_intermediate() -> None:
-    def layers(x: torch.Tensor, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-        return torch.relu(torch.tanh(x @ a) @ b)
-
-    # 64·16 of bf16, written and read; the second result goes into the output
-    found = analysed(layers, meta(64, 32), meta(32, 16), meta(16, 8))
-    assert found.intermediate_bytes == 2 * 64 * 16 * 2
     single = analysed(lambda x, a: torch.relu(x @ a).reshape(-1), meta(64, 32), meta(32, 16))
     assert single.intermediate_bytes == 0
+
+    def normalised(x: torch.Tensor, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+        return (x @ a).sum(-1, keepdim=True).tanh() * b.sum(0) @ b
+
+    # only sums of the first product are read on
+    found = analysed(normalised, meta(2048, 1024), meta(1024, 1024), meta(2048, 2048))
+    assert found.intermediate_bytes == 0
+
+
+def test_a_softmax_works_where_its_mask_leaves_something() -> None:
+    def attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+        return torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+
+    heads = meta(2, 3, 64, 32)
+    found = analysed(attention, heads, heads, heads)
+    assert found.special_ops == 6 * 64 * 65 // 2  # one exponential a score on or below the diagonal
 
 
 def test_what_follows_a_sum_over_more_than_one_sm_holds_waits_for_it() -> None:
@@ -297,3 +379,16 @@ def test_each_operation_lists_the_bytes_of_the_inputs_that_it_reads() -> None:
     assert (row.bytes_read, row.bytes_dropped, row.bytes_written) == (128, 128, 128)
     assert row.dropped_reason
     assert row.special_ops == 64
+
+
+def test_groups_of_a_convolution_are_no_window() -> None:
+    found = analysed(
+        lambda x, w: torch.nn.functional.conv2d(x, w, groups=8),
+        meta(2, 8, 18, 18), meta(8, 1, 3, 3),
+    )  # fmt: skip
+    (made,) = found.contractions
+    assert (made.batch, made.rows, made.columns, made.inner) == (8, 2 * 16 * 16, 1, 9)
+    assert made.windows == ((16, 3, 1, 1), (16, 3, 1, 1))
+    (piece,) = pieces(found)
+    # each group reads its 2 images of 18×18 and 9 weights, and writes 2 of 16×16: bf16
+    assert piece.least_bytes == 8 * (2 * 324 + 9 + 2 * 256) * 2

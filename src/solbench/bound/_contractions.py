@@ -14,7 +14,7 @@ from solbench.bound._result import Chain, Contraction
 from solbench.bound._sets import Indices
 
 CLASS_BITS = {
-    "bit": 1, "nvfp4": 4, "int8": 8, "fp8": 8, "fp16": 16, "bf16": 16, "tf32": 19, "fp32": 32,
+    "bit": 1, "sign": 2, "nvfp4": 4, "int8": 8, "fp8": 8, "fp16": 16, "bf16": 16, "tf32": 19, "fp32": 32,
     "int": 32, "fp64": 64,
 }  # fmt: skip
 """Bits that hold a value of the class: tf32 has 1 + 8 + 10."""
@@ -145,9 +145,11 @@ def _ranks(axes: Axes) -> set[int]:
 
 def _windows(item: Map) -> tuple[tuple[int, int, int, int], ...]:
     found = []
+    # channels of a group are an index of two ranks too, but groups are a batch, which both operands have
+    groups = _ranks(item.operands[0].axes) & _ranks(item.operands[1].axes)
     for operand in item.operands[:2]:
         for axis in operand.axes:
-            if isinstance(axis, Taps):
+            if isinstance(axis, Taps) and axis.rank not in groups:
                 outs, taps = axis.table.shape
                 found.append((outs, taps, _step(axis.table.T), _step(axis.table)))
     return tuple(found)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from math import inf
 
 from solbench.bound import (
     _access,
@@ -165,7 +166,7 @@ def _visit_map(item: Map, step: Step, lifted: LiftedGraph, result: Demanded) -> 
             work = Work(0, work.precision)
         work = _symmetry.halved(work, item, space, lifted)
         work = _complex.in_real_products(work, item, lifted, result.need)
-    vector = space.count() * item.ops if item.ops else 0
+    vector = _unmasked(item, space, lifted).count() * item.ops if item.ops else 0
     result.costs.append(StepCost(step, work, vector, naive, space if item.contracts else None))
     space = _gated(item, space, lifted)
     reps: list[list[_reps.Rep]] | None = None
@@ -237,6 +238,17 @@ def _gated(item: Map, space: Region, lifted: LiftedGraph) -> Region:
     pin = _pins.to_space(lifted.facts[operand.value].pin, operand.axes, item.ranks)
     if pin is None or pin.value != 0:
         return space
+    return _region.empty(item.ranks) if pin.free is None else space.intersect(pin.free)
+
+
+def _unmasked(item: Map, space: Region, lifted: LiftedGraph) -> Region:
+    """Points with ordinary work: a softmax has none where its mask leaves nothing."""
+    if not item.coupled or not item.operands:
+        return space
+    operand = item.operands[0]
+    pin = _pins.to_space(lifted.facts[operand.value].pin, operand.axes, item.ranks)
+    if pin is None or pin.value != -inf:
+        return _gated(item, space, lifted)
     return _region.empty(item.ranks) if pin.free is None else space.intersect(pin.free)
 
 
