@@ -169,7 +169,7 @@ def test_a_worker_that_is_killed_while_the_clock_is_calibrated(
     monkeypatch.setattr(_canaries, "prove", lambda *_: None)
     monkeypatch.setattr(_floor, "_ROUNDS", 2)
     kill_at(monkeypatch, state, lambda worker: worker.pid)
-    floor = measure_floor(judge.zygote, judge.device)
+    floor = measure_floor(judge.zygote, judge.device, judge.phases)
     assert floor.run_ms + floor.call_ms > 0  # two rounds on a busy machine may put all in either
     assert nothing_but(judge, before)
 

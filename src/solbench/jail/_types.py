@@ -132,4 +132,7 @@ class Zygote(Protocol):
     def spawn(self, plan: WorkerPlan, buffers: Sequence[Sequence[SlotBuffers]]) -> Worker:
         """Fork a worker behind its first walls. ``buffers[layout][slot]``."""
 
+    def await_ready(self) -> None:
+        """Until it has imported torch. One that dies meanwhile is noticed by the first spawn."""
+
     def close(self) -> None: ...

@@ -18,6 +18,8 @@ _IPC_LAZY_ENABLE_PEER_ACCESS = 1
 _WAIT_VALUE_GEQ = 0
 _WRITE_VALUE_DEFAULT = 0
 _HOST_REGISTER_DEVICEMAP = 2
+_CAPABILITY_MAJOR = 75
+_CAPABILITY_MINOR = 76
 
 
 class CudaDriverError(RuntimeError):
@@ -50,6 +52,31 @@ def _check(library: ctypes.CDLL, function: str, code: int) -> None:
 def _call(function: str, *arguments: object) -> None:
     library = _library()
     _check(library, function, getattr(library, function)(*arguments))
+
+
+def open_context(ordinal: int) -> None:
+    """Have the driver make the device's primary context, which takes it a while; torch finds it there. It is
+    not made current."""
+    context = ctypes.c_void_p()
+    _call("cuDevicePrimaryCtxRetain", ctypes.byref(context), _device(ordinal))
+
+
+def compute_capability(ordinal: int) -> tuple[int, int]:
+    """Major and minor number. It needs no context."""
+    device = _device(ordinal)
+    values = []
+    for attribute in (_CAPABILITY_MAJOR, _CAPABILITY_MINOR):
+        value = ctypes.c_int()
+        _call("cuDeviceGetAttribute", ctypes.byref(value), ctypes.c_int(attribute), device)
+        values.append(value.value)
+    major, minor = values
+    return major, minor
+
+
+def _device(ordinal: int) -> ctypes.c_int:
+    device = ctypes.c_int()
+    _call("cuDeviceGet", ctypes.byref(device), ctypes.c_int(ordinal))
+    return device
 
 
 def allocate(nbytes: int) -> int:

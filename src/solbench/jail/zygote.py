@@ -264,3 +264,4 @@ def _warm_up() -> None:
     importlib.import_module("solbench.jail.worker_cpu")
     gc.collect()
     gc.freeze()
+    gc.enable()

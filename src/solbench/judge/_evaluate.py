@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import wait
 from dataclasses import replace
 
 from solbench.errors import BuildError, InputError, JailError, ReferenceFailed
 from solbench.jail import Walls, build
 from solbench.jail.protocol import Artifact
+from solbench.judge._builds import Building, refusal
 from solbench.judge._device import Poison
 from solbench.judge._floor import NO_FLOOR
 from solbench.judge._measure import Bench
@@ -28,11 +29,7 @@ from solbench.judge._traces import make_trace, score_of, solbench_version
 from solbench.judge._verdicts import Failure
 from solbench.judge._workload_result import Circumstances, missing_layers, workload_result
 from solbench.judge.guard import review, review_artifact
-from solbench.spec import Environment, signature_error, workload_digest
-
-_GPU_LANGUAGES = frozenset(
-    {"cuda_cpp", "cutlass", "cudnn", "cublas", "cute_dsl", "cutile", "cudnn_frontend"}
-)
+from solbench.spec import Environment, workload_digest
 
 
 class EvaluationRun:
@@ -62,11 +59,14 @@ class EvaluationRun:
             self.close()
 
     def _run(self) -> None:
+        phases = self._judge.phases
         open_cases = self.open()
-        self._time_references(open_cases)
+        with phases.within("reference"):
+            self._time_references(open_cases)
         number = 1
         while any(case.trace is None for case in open_cases):
-            self._one_pass(open_cases, first=number == 1, last=number >= self._workers())
+            with phases.within("candidate"):
+                self._one_pass(open_cases, first=number == 1, last=number >= self._workers())
             number += 1
 
     def _workers(self) -> int:
@@ -94,14 +94,20 @@ class EvaluationRun:
     def _build_and_open(self) -> Failure | None:
         """Why there is no artifact. A compiler runs while the problem is looked at, where that does not disturb
         what is measured there."""
-        if self._judge.device.shares_cores:
-            failure = self._build()
+        request, device = self._request, self._judge.device
+        wrong = refusal(request.solution, request.problem.definition, device.name)
+        if wrong is not None:
+            self._judge.builds.settle()
             self._open_cases()
-            return failure
-        with ThreadPoolExecutor(1, "build") as pool:
-            building = pool.submit(self._build)
+            return Failure("COMPILE_ERROR", wrong, "spec")
+        building = self._judge.builds.take(request.solution)
+        try:
+            if device.shares_cores:
+                wait([building])
             self._open_cases()
-            return building.result()
+        finally:
+            wait([building])
+        return self._built(building)
 
     def _open_cases(self) -> None:
         opener = CaseOpener(self._judge, self._request)
@@ -109,24 +115,14 @@ class EvaluationRun:
             opener.open(number, workload) for number, workload in enumerate(self._request.workloads)
         ]
 
-    def _build(self) -> Failure | None:
-        request = self._request
-        wrong = self._needs_gpu() or signature_error(request.solution, request.problem.definition)
-        if wrong is not None:
-            return Failure("COMPILE_ERROR", wrong, "spec")
+    def _built(self, building: Building) -> Failure | None:
         try:
-            self._artifact = build(request.solution, self._judge.device.name)
+            self._artifact = building.result()
         except BuildError as error:
             reason = f"{error.first_error}\n{error.log}" if error.log else error.first_error
             return Failure("COMPILE_ERROR", reason, "build")
         self._findings += review_artifact(self._artifact)
         return None
-
-    def _needs_gpu(self) -> str | None:
-        languages = _GPU_LANGUAGES.intersection(self._request.solution.spec.languages)
-        if self._judge.device.name != "cpu" or not languages:
-            return None
-        return f"{', '.join(sorted(languages))} needs an NVIDIA GPU: use device cuda:0"
 
     def _show(self, case: Case) -> None:
         """Let its slots hold throwaway values again, where another workload's may lie by now."""

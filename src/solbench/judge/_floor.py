@@ -13,6 +13,7 @@ from solbench.errors import JailError
 from solbench.jail import Limits, Reply, Zygote
 from solbench.judge._device import Device, Passage, Run
 from solbench.judge._layouts import plan_layout
+from solbench.judge._phases import Phases
 from solbench.judge._runner import Runner
 from solbench.spec import Solution, SolutionSpec, SourceFile
 
@@ -67,14 +68,16 @@ class _WorkerLost(JailError):
     """The empty solution's worker was killed, or the machine gave it no time."""
 
 
-def measure_floor(zygote: Zygote, device: Device) -> TimerFloor:
+def measure_floor(zygote: Zygote, device: Device, phases: Phases) -> TimerFloor:
     """Run the empty solution through the very pipeline of a real one, then the canaries. Raises ``JailError``
     if it cannot run, or if a canary comes out wrong."""
     from solbench.judge._canaries import prove
 
-    floors = [_measured_again(zygote, device) for _ in range(_WORKERS if device.queues else 1)]
+    with phases.within("floor"):
+        floors = [_measured_again(zygote, device) for _ in range(_WORKERS if device.queues else 1)]
     floor = min(floors, key=lambda each: each.look_ms)
-    prove(zygote, device, floor)
+    with phases.within("canaries"):
+        prove(zygote, device, floor)
     return floor
 
 

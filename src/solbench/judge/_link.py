@@ -8,19 +8,20 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from multiprocessing import Pipe
 from typing import TYPE_CHECKING, Any
 
 from solbench.errors import JudgeDied
 from solbench.judge._orders import AnyOrder
+from solbench.judge._phases import Phase
 from solbench.judge._sections import NAMES, Entered, Section, SectionPage
+from solbench.judge._setup import Start
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
-
-    from solbench.judge._statistics import Budget
 
 _START_S = 180.0
 """A cold import of torch from a slow disk, and a CUDA context."""
@@ -64,13 +65,10 @@ class Ended:
 class Link:
     """One judge's process and the channel to it."""
 
-    def __init__(
-        self,
-        device: str,
-        budgets: Mapping[str, Budget] | None,
-        hot: bool,
-        rules: tuple[str, ...] = (),
-    ) -> None:
+    def __init__(self, start: Start) -> None:
+        self.phases: tuple[Phase, ...] = ()
+        """What it did since it was last ordered something, or started."""
+        self._began_s = time.monotonic()
         self._channel: Connection
         self._channel, theirs = Pipe()
         page = SectionPage.create()
@@ -89,7 +87,7 @@ class Link:
         theirs.close()
         os.close(page)
         os.close(lifeline)
-        self._channel.send((device, budgets, hot, rules))
+        self._channel.send(start)
 
     def await_ready(self) -> None:
         """Raises what opening the device raised."""
@@ -101,6 +99,7 @@ class Link:
             raise JudgeDied(f"the judge's process did not start: {self._exit()}") from error
         if kind == "error":
             raise content
+        self.phases = (Phase("start", self._began_s, time.monotonic()), *content)
 
     def obey(
         self,
@@ -114,6 +113,7 @@ class Link:
         Raises what the judge raised, and ``Stopped`` soon after ``stop`` is set.
         """
         self.busy = True
+        self.phases = ()
         if not self._send(order):
             return self._gone()
         while True:
@@ -134,6 +134,7 @@ class Link:
             self.busy = False
             if kind == "error":
                 raise content
+            self.phases = content
             return None
 
     def _send(self, order: AnyOrder | None) -> bool:

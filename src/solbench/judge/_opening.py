@@ -34,15 +34,22 @@ class CaseOpener:
         fault = self._request.faults.get(workload.uuid)
         replayed = self._request.replays.get(workload.uuid)
         seeds = SeedBook(replayed.secret) if replayed else SeedBook()
-        case = Case(number, workload, self._bound(number, workload, fault), seeds)
-        # Not before the first bound, for which the peaks of a CPU are measured.
+        # For the first bound the peaks of a CPU are measured.
+        self._judge.calm()
+        with self._judge.phases.within("bound"):
+            bound = self._bound(number, workload, fault)
+        case = Case(number, workload, bound, seeds)
         self._judge.warm_up()
         if fault is not None and fault.section is not Section.BOUND:
             case.failure = Failure("INVALID_REFERENCE", fault.reason, "spec")
             return case
         try:
             case.oracle = self._oracle(case, case.seeds)
-            case.failure = self._admit(case, case.oracle) or self._lay_out(case, case.oracle)
+            with self._judge.phases.within("admission"):
+                case.failure = self._admit(case, case.oracle)
+            if case.failure is None:
+                with self._judge.phases.within("buffers"):
+                    case.failure = self._lay_out(case, case.oracle)
         except (ReferenceFailed, InputError) as error:
             case.failure = Failure("INVALID_REFERENCE", str(error), "spec")
         except (MemoryError, OSError, RuntimeError) as error:

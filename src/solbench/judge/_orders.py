@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from solbench.errors import InputError
+from solbench.judge._phases import Phase
 from solbench.judge._results import EvaluationResult, Options
 from solbench.judge._sections import Section
 from solbench.score import ScoreResult, problem_score
@@ -75,12 +76,14 @@ class Verdict:
     score: ScoreResult | None
 
 
-def result_of(workloads: Sequence[Workload], verdicts: Sequence[Verdict]) -> EvaluationResult:
+def result_of(
+    workloads: Sequence[Workload], verdicts: Sequence[Verdict], phases: tuple[Phase, ...] = ()
+) -> EvaluationResult:
     """The verdicts in the problem's order, and their score."""
     by_uuid = {each.trace.workload.uuid: each for each in verdicts}
     ordered = [by_uuid[each.uuid] for each in workloads]
     scores = [each.score for each in ordered if each.score is not None]
-    return EvaluationResult(tuple(each.trace for each in ordered), problem_score(scores))
+    return EvaluationResult(tuple(each.trace for each in ordered), problem_score(scores), phases)
 
 
 def chosen_workloads(problem: Problem, uuids: Sequence[str] | None) -> tuple[Workload, ...]:

@@ -12,6 +12,7 @@ import asyncio
 import contextlib
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from types import TracebackType
@@ -30,8 +31,10 @@ from solbench.judge._orders import (
     require_kind,
     result_of,
 )
+from solbench.judge._phases import Phase
 from solbench.judge._replay import Replay, replay_of, replay_result
 from solbench.judge._results import EvaluationResult, Mode, Options
+from solbench.judge._setup import Coming, Setup, Start
 from solbench.spec import Problem, Solution, Trace, Workload
 
 if TYPE_CHECKING:
@@ -41,15 +44,26 @@ if TYPE_CHECKING:
     from solbench.judge.admission import Admission
 
 
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """What came back for an order."""
+
+    found: Mapping[str, Any]
+    """Workload → its answer."""
+    phases: tuple[Phase, ...]
+
+
 class Judge:
     """Evaluates solutions on one device. A context manager; reuse it, since starting costs seconds.
 
     ``budgets``: the device's own by default. ``hot`` leaves caches as they are; such times are recorded as
     hot and never verified. ``rules``: folders of operator rules for bounds (``solbench.bound.load_rules``);
-    they run in the judge's process with your rights, and traces tell their digest. Zygote, clock, bounds,
-    admissions and the reference's times stay warm between
-    solutions. Raises ``InputError`` for a name that is no device's, ``DeviceError`` for a device that is
-    missing. Threads may share it: evaluations then queue.
+    they run in the judge's process with your rights, and traces tell their digest. ``coming``: what will be
+    evaluated first, if you know it: that solution is built while the judge starts.
+
+    Zygote, clock, bounds, admissions and the reference's times stay warm between solutions. Threads may share
+    it: evaluations then queue. Raises ``InputError`` for a name that is no device's, ``DeviceError`` for a
+    device that is missing.
     """
 
     def __init__(
@@ -60,18 +74,25 @@ class Judge:
         hot: bool = False,
         rules: Sequence[Path | str] = (),
         reference_limits: ReferenceLimits | None = None,
+        coming: tuple[Problem, Solution] | None = None,
     ) -> None:
-        self.device = device
-        self._rules = tuple(str(Path(folder).resolve()) for folder in rules)
-        self._budgets = budgets
-        self._hot = hot
+        folders = tuple(str(Path(folder).resolve()) for folder in rules)
+        self._setup = Setup(device, budgets, hot, folders)
+        self._coming = Coming(coming[0].definition, coming[1]) if coming else None
         self._limits = reference_limits or ReferenceLimits()
         self._lock = threading.Lock()
         self._process: Link | None = None
+        self._phases: tuple[Phase, ...] = ()
+        """Of what was done since an evaluation took them."""
         self._closed = False
         if find_spec("torch") is None:
             raise DeviceError("PyTorch is not installed: 'solbench doctor' says how to get it")
         self._running()
+
+    @property
+    def device(self) -> str:
+        """Its name."""
+        return self._setup.device
 
     def evaluate(
         self,
@@ -104,8 +125,8 @@ class Judge:
             if on_trace is not None:
                 on_trace(verdict.trace)
 
-        verdicts = self._answers(workloads, order, keep, stop)
-        return result_of(workloads, list(verdicts.values()))
+        answers = self._answers(workloads, order, keep, stop)
+        return result_of(workloads, list(answers.found.values()), answers.phases)
 
     def replay(self, trace: Trace, problem: Problem, solution: Solution) -> Replay:
         """Repeat a verdict with the seeds that the trace tells. Raises ``InputError`` if the trace is of
@@ -115,7 +136,7 @@ class Judge:
         def order(missing: tuple[str, ...], faults: Mapping[str, Fault]) -> Order:
             return Order(problem, solution, missing, options, faults, {uuid: replayed})
 
-        verdicts = self._answers(chosen_workloads(problem, [uuid]), order)
+        verdicts = self._answers(chosen_workloads(problem, [uuid]), order).found
         return replay_result(trace, verdicts[uuid].trace)
 
     def admit(
@@ -132,7 +153,7 @@ class Judge:
         def order(missing: tuple[str, ...], faults: Mapping[str, Fault]) -> AdmissionOrder:
             return AdmissionOrder(problem, missing, faults)
 
-        found = self._answers(chosen, order, on_admission)
+        found = self._answers(chosen, order, on_admission).found
         return tuple(found[each.uuid] for each in chosen)
 
     def compare(
@@ -154,7 +175,7 @@ class Judge:
         def order(missing: tuple[str, ...], faults: Mapping[str, Fault]) -> ComparisonOrder:
             return ComparisonOrder(problem, first, second, missing, options, faults)
 
-        found = self._answers(chosen, order, on_comparison)
+        found = self._answers(chosen, order, on_comparison).found
         return tuple(found[each.uuid] for each in chosen)
 
     def evaluate_many(
@@ -195,7 +216,7 @@ class Judge:
         make_order: Callable[[tuple[str, ...], Mapping[str, Fault]], AnyOrder],
         listener: Callable[[Any], None] | None = None,
         stop: threading.Event | None = None,
-    ) -> dict[str, Any]:
+    ) -> Answers:
         """An answer for every workload. One whose problem's code does not come back is ordered once more, as
         at fault, with those that are still missing."""
         answers: dict[str, Any] = {}
@@ -220,7 +241,8 @@ class Judge:
                 elif died:
                     raise JudgeDied(f"the judge's process ended twice: it {ended.reason}")
                 died = died or ended.entered is None
-        return answers
+            phases, self._phases = self._phases, ()
+        return Answers(answers, phases)
 
     def _obeyed(
         self, order: AnyOrder, keep: Callable[[str, Any], None], stop: threading.Event
@@ -233,6 +255,7 @@ class Judge:
             if process.busy:
                 self._abandon()
             raise
+        self._phases += process.phases
         if ended is not None:
             self._abandon()
         return ended
@@ -241,12 +264,14 @@ class Judge:
         if self._closed:
             raise InputError("this judge is closed", remedy="Make another one.")
         if self._process is None:
-            self._process = Link(self.device, self._budgets, self._hot, self._rules)
+            coming, self._coming = self._coming, None
+            self._process = Link(Start(self._setup, coming))
             try:
                 self._process.await_ready()
             except BaseException:
                 self._abandon()
                 raise
+            self._phases += self._process.phases
         return self._process
 
     def _abandon(self) -> None:
@@ -316,5 +341,10 @@ def evaluate(
         timeout_s=timeout_s,
         profile=profile,
     )
-    with contextlib.nullcontext(judge) if judge else Judge(device, hot=hot, rules=rules) as used:
-        return used.evaluate(problem, solution, workloads=workloads, on_trace=on_trace, **options)
+    with contextlib.ExitStack() as made:
+        if judge is None:
+            # Before a judge is started for it.
+            chosen_workloads(problem, workloads)
+            judge = Judge(device, hot=hot, rules=rules, coming=(problem, solution))
+            made.enter_context(judge)
+        return judge.evaluate(problem, solution, workloads=workloads, on_trace=on_trace, **options)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypedDict
 
+from solbench.judge._phases import Phase
 from solbench.score import ProblemScore
 from solbench.spec import Trace
 
@@ -35,6 +36,8 @@ class EvaluationResult:
 
     traces: tuple[Trace, ...]
     problem_score: ProblemScore
+    phases: tuple[Phase, ...] = ()
+    """When the parts of the work began and ended, the judge's start among them if it was started for this."""
 
     @property
     def passed(self) -> bool:

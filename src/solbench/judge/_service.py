@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
+import gc
 import os
 import signal
 import traceback
+from collections.abc import Iterator
+from importlib import import_module
 from multiprocessing.connection import Connection
+from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 from solbench.errors import SolBenchError
+from solbench.jail import ZygoteClient, cuda_driver, start_zygote
+from solbench.jail.cuda_driver import CudaDriverError
+from solbench.judge._builds import Builds
 from solbench.judge._orders import AnyOrder, Verdict
+from solbench.judge._phases import Phases
 from solbench.judge._sections import SectionPage
+from solbench.judge._setup import Start
 
 if TYPE_CHECKING:
-    from solbench.jail import ZygoteClient
     from solbench.judge._session import LocalJudge
 
 
@@ -22,32 +31,63 @@ def main(channel_fd: int, page_fd: int, lifeline_fd: int) -> None:
     """Serve until told to end, or until the process at the other end is gone."""
     _die_with(lifeline_fd)
     channel: Connection = Connection(channel_fd)
-    device, budgets, hot, rules = channel.recv()
-    zygote = _early_zygote(device)
-    from solbench.judge._session import LocalJudge
-
+    zygote = start_zygote()  # imports torch while this process does
     try:
-        judge = LocalJudge(
-            device, budgets=budgets, hot=hot, rules=rules, sections=SectionPage(page_fd), zygote=zygote,
-        )  # fmt: skip
+        with _uncollected():
+            judge = _start(channel.recv(), SectionPage(page_fd), zygote)
     except SolBenchError as error:
         channel.send(("error", error))
-        if zygote is not None:
-            zygote.close()
+        zygote.close()
         return
     with judge:
-        channel.send(("ready", None))
+        channel.send(("ready", judge.phases.take()))
         while (order := channel.recv()) is not None:
             _obey(judge, order, channel)
 
 
-def _early_zygote(device: str) -> ZygoteClient | None:
-    """It imports torch while this process does. Not for a CPU, whose peaks are measured meanwhile."""
-    if not device.startswith("cuda"):
-        return None
-    from solbench.jail import start_zygote
+def _start(start: Start, page: SectionPage, zygote: ZygoteClient) -> LocalJudge:
+    """The judge. What takes time without needing this process goes on while it imports torch: a compiler, and
+    the driver of a GPU."""
+    setup, phases = start.setup, Phases()
+    builds = Builds(setup.device, phases)
+    context = Thread(target=_open_context, args=(setup.device,), daemon=True)
+    context.start()
+    if start.coming is not None:
+        builds.begin(start.coming.solution, start.coming.definition)
+    with phases.within("import"):
+        import_module("torch._dynamo")  # torch's fake tensors do, and no bound is made without them
+        import_module("solbench.judge._evaluate")
+        from solbench.judge._session import LocalJudge
+    with phases.within("context"):
+        context.join()
+    with phases.within("device"):
+        return LocalJudge(
+            setup.device, budgets=setup.budgets, hot=setup.hot, rules=setup.rules, sections=page, zygote=zygote,
+            builds=builds, phases=phases,
+        )  # fmt: skip
 
-    return start_zygote()
+
+def _open_context(device: str) -> None:
+    """Whatever is wrong shows again, and is told, when the device is opened."""
+    kind, _, number = device.partition(":")
+    if kind != "cuda":
+        return
+    os.environ.setdefault(
+        "CUDA_MODULE_LOADING", "LAZY"
+    )  # as torch does, which comes too late for it
+    with contextlib.suppress(ValueError, CudaDriverError):
+        cuda_driver.open_context(int(number or 0))
+
+
+@contextlib.contextmanager
+def _uncollected() -> Iterator[None]:
+    """Modules stay: to look through a million of their objects for garbage takes a fifth of their import."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def _die_with(lifeline_fd: int) -> None:
@@ -75,7 +115,7 @@ def _obey(judge: LocalJudge, order: AnyOrder, channel: Connection) -> None:
     except Exception as error:  # noqa: BLE001 - the process boundary: it is raised on the other side
         channel.send(("error", _sendable(error)))
     else:
-        channel.send(("done", None))
+        channel.send(("done", judge.phases.take()))
 
 
 def _sendable(error: Exception) -> Exception:

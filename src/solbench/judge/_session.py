@@ -12,6 +12,7 @@ from solbench.errors import InputError
 from solbench.jail import Zygote, start_zygote
 from solbench.judge._admissions import AdmissionBook
 from solbench.judge._bounds import BoundBook
+from solbench.judge._builds import Builds
 from solbench.judge._device import Device, open_device
 from solbench.judge._floor import TimerFloor, measure_floor
 from solbench.judge._orders import (
@@ -23,6 +24,7 @@ from solbench.judge._orders import (
     chosen_workloads,
     result_of,
 )
+from solbench.judge._phases import Phases
 from solbench.judge._results import EvaluationResult, Options
 from solbench.judge._samples import Series
 from solbench.judge._sections import Sections, Unwatched
@@ -54,17 +56,22 @@ class LocalJudge:
         rules: Sequence[Path | str] = (),
         sections: Sections | None = None,
         zygote: Zygote | None = None,
+        builds: Builds | None = None,
+        phases: Phases | None = None,
     ) -> None:
         """``budgets``: the device's own by default. ``hot`` leaves caches as they are; such times are recorded
         as hot and never verified. ``rules``: folders of operator rules, loaded into this process for
         good; traces tell their digest. ``sections`` is told when the problem's own code runs. ``zygote``:
-        one that has been started; it is closed with this judge."""
+        one that has been started; it is closed with this judge. ``builds`` may have begun one already;
+        ``phases``: where the time goes is noted there."""
         self.rules_digest = rules_digest(rules)
         for folder in rules:
             load_rules(folder)
         self.device: Device = open_device(device, hot=hot)
         self._budgets = budgets or self.device.budgets
         self.sections = sections or Unwatched()
+        self.phases = phases or Phases()
+        self.builds = builds or Builds(self.device.name, self.phases)
         self.bounds = BoundBook()
         self.admissions = AdmissionBook(self.device.title())
         self.references: dict[tuple[str, str], Series] = {}
@@ -80,14 +87,20 @@ class LocalJudge:
         return self._zygote
 
     def warm_up(self) -> None:
-        """Start the zygote: it imports torch while its caller goes on."""
+        """Start the zygote, if it has not been: it imports torch while its caller goes on."""
         self._zygote = self.zygote
+
+    def calm(self) -> None:
+        """Where it would take a core from what is measured, wait for a zygote that still imports torch."""
+        if self.device.shares_cores and self._zygote is not None:
+            with self.phases.within("zygote"):
+                self._zygote.await_ready()
 
     @property
     def floor(self) -> TimerFloor:
         """Measured on first use."""
         if self._floor is None:
-            self._floor = measure_floor(self.zygote, self.device)
+            self._floor = measure_floor(self.zygote, self.device, self.phases)
         return self._floor
 
     def evaluate(
@@ -110,11 +123,12 @@ class LocalJudge:
         chosen = chosen_workloads(problem, workloads)
         uuids = tuple(each.uuid for each in chosen)
         self.carry_out(Order(problem, solution, uuids, options), keep)
-        return result_of(chosen, verdicts)
+        return result_of(chosen, verdicts, self.phases.take())
 
     def carry_out(self, order: AnyOrder, tell: Callable[[Answer], None]) -> None:
         """Do as ordered and tell each workload's answer when it is there."""
         if isinstance(order, AdmissionOrder):
+            self.builds.settle()
             self._admit(order, tell)
         elif isinstance(order, ComparisonOrder):
             self._compare(order, tell)

@@ -7,11 +7,13 @@ import shutil
 from pathlib import Path
 
 from solbench.errors import BuildError
+from solbench.jail import cuda_driver
 from solbench.jail.builders import _compile, binding_c, binding_torch, binding_tvm_ffi
 from solbench.jail.builders._binding import Binding, join
 from solbench.jail.builders._contract import source_texts
 from solbench.jail.builders._flags import checked
 from solbench.jail.builders.cpp import compilable, make_artifact
+from solbench.jail.cuda_driver import CudaDriverError
 from solbench.jail.protocol import Artifact
 from solbench.spec import Solution
 
@@ -106,14 +108,15 @@ def _architecture(solution: Solution, device: str) -> tuple[str, str]:
 
 
 def _local_architecture(device: str) -> str:
-    """Of the device at hand; of the most common one where there is none."""
-    if not device.startswith("cuda"):
+    """Of the device at hand; of the most common one where there is none. Torch would know too, but takes a
+    second to import."""
+    kind, _, number = device.partition(":")
+    if kind != "cuda":
         return _FALLBACK
-    import torch
-
-    if not torch.cuda.is_available():
+    try:
+        major, minor = cuda_driver.compute_capability(int(number or 0))
+    except CudaDriverError:
         return _FALLBACK
-    major, minor = torch.cuda.get_device_capability(device)
     return f"{major}{minor}{'a' if major >= 9 else ''}"
 
 
