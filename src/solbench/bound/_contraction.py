@@ -121,9 +121,7 @@ def _narrow(classes: Sequence[str]) -> str:
 
 
 def _named(precision: str, dtype: torch.dtype) -> str:
-    """Class that a unit exists for: zeros and ones multiply as int8, integers as what they were cast to."""
-    if precision == "bit":
-        return "int8"
+    """Class that a unit exists for: integers multiply as what they were cast to."""
     if precision == "int" and dtype.is_floating_point:
         return _precision.of_dtype(dtype)
     return precision

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from solbench.bound import _access, _pins, _precision, _region, _reps, _reshape
+from solbench.bound import _access, _pins, _precision, _region, _reps, _reshape, _spans
 from solbench.bound._access import Along
 from solbench.bound._lifted import Facts, Map, Operand, Pin, Reshape
 from solbench.bound._region import Box, Shape
 from solbench.bound._reps import CONST, Rep
+from solbench.bound._spans import ANYTHING, Span
 from solbench.bound.graph import Value
 
 SCALE_BLOCK = 8
 """A factor that is equal over at least this many products can be applied after they are summed: tensor-core
 instructions sum 8 elements or more (16-bit) in one step."""
+
+OFFSET_CLASSES = ("bit", "sign", "nvfp4", "int8", "fp8")
+"""Quantised numbers: what is added to all of a sum alike is multiplied apart from them."""
 
 Values = Mapping[int, Value]
 Known = Mapping[int, Facts]
@@ -24,17 +28,18 @@ def of_map(node: Map, values: Values, facts: Known) -> dict[int, Facts]:
     reps = rank_reps(node, values, facts)
     pin = _pin(node, facts)
     precision = _precision_of(node, values, facts)
+    span = _span_of(node, values, facts)
     base, changed = _lineage(node, values, facts)
     result = {}
     for out, axes in zip(node.outs, node.out_axes, strict=True):
         value = values[out]
         same = tuple(reps[a.rank] if isinstance(a, Along) else CONST for a in axes)
         own = _pins.to_output(pin, axes, value.shape, node.ranks) if pin else None
-        name = _precision.cap(precision, value.dtype)
+        name = _spans.narrower(_precision.cap(precision, value.dtype), span)
         scaled = _scaled(node, axes, values, facts)
         if scaled is not None and _precision.join(scaled[0], name) == scaled[0]:
             scaled = None
-        result[out] = Facts(name, same, own, scaled, base, changed)
+        result[out] = Facts(name, same, own, scaled, base, changed, span)
     return result
 
 
@@ -51,7 +56,7 @@ def of_reshape(node: Reshape, values: Values, facts: Known) -> Facts:
     changed = None if known.changed is None else _reshape.through(known.changed, target)
     return Facts(
         known.precision, same, _reshaped_pin(known.pin, source, target), scaled,
-        known.base, changed,
+        known.base, changed, known.span,
     )  # fmt: skip
 
 
@@ -112,12 +117,28 @@ def _precision_of(node: Map, values: Values, facts: Known) -> str:
         exact = _precision.of_product(*classes)
         if exact:
             return exact
-    small = all(c in ("bit", "int8") for c in classes)
+    small = all(c in ("bit", "sign", "int8") for c in classes)
     if small and classes and not node.contracts:
         integer = not values[node.outs[0]].dtype.is_floating_point
         if node.flavour == "offset" or integer:
             return "int8"
     return "fp64"
+
+
+def _span_of(node: Map, values: Values, facts: Known) -> Span:
+    """Numbers that the results can be; of what is moved, masks and indices beside the data do not matter."""
+
+    def span(operand: Operand) -> Span:
+        return facts[operand.value].span or _spans.of_dtype(values[operand.value].dtype)
+
+    if node.span is not None:
+        return node.span([span(o) for o in node.operands])
+    if node.flavour == "picked":
+        return span(node.operands[0])
+    if node.flavour != "moved":
+        return ANYTHING
+    data = [o for o in node.operands if values[o.value].dtype.is_floating_point]
+    return _spans.hull([span(o) for o in data or node.operands])
 
 
 def _scaled(
@@ -131,6 +152,9 @@ def _scaled(
         found = _passed_on(node.operands[0], node, values, facts)
     elif node.flavour == "product":
         found = _factored(node, values, facts)
+    elif node.flavour == "offset":  # of a zero point: (q - z) · w = q · w - z · (sum of w)
+        found = _factored(node, values, facts)
+        found = found if found is not None and found[0] in OFFSET_CLASSES else None
     else:
         return None
     if found is None:

@@ -14,6 +14,7 @@ from typing import Literal
 from solbench.bound._access import Along, Axes, Fixed, Table, Taps
 from solbench.bound._region import Box, Region, Shape
 from solbench.bound._reps import Rep
+from solbench.bound._spans import Span, SpanRule
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -42,6 +43,8 @@ class Facts:
     """Input, or part of one, of which this value is an updated version."""
     changed: Region | None = None
     """Where it may differ from ``base``."""
+    span: Span | None = None
+    """Which numbers it can hold; ``None`` if only the dtype says."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -86,6 +89,8 @@ class Map:
     """Vector operations per point of the iteration space (an estimate)."""
     updates: Box | None = None
     """Operand 0 is overwritten inside this box and unchanged elsewhere."""
+    span: SpanRule | None = None
+    """Which numbers the results can be; values that are moved keep theirs."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

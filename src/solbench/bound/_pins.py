@@ -41,6 +41,19 @@ def exponential(pins: Pins) -> Pin | None:
     return Pin(0.0, pin.free) if pin else None
 
 
+def zero_below(pins: Pins) -> Pin | None:
+    """A function that is 0 up to 0."""
+    return keep_zero(pins) or exponential(pins)
+
+
+def negated(pins: Pins) -> Pin | None:
+    """A change of sign: 0 stays, infinity turns."""
+    pin = pins[0]
+    if pin is None or pin.value == 0:
+        return pin
+    return Pin(-pin.value, pin.free)
+
+
 def chain(shape: Shape, value: float) -> PinRule:
     """Both operands pinned to ``value``: pinned where either is (a product with 0, a sum with -inf)."""
 

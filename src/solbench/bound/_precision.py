@@ -16,8 +16,9 @@ def _define(name: str, *held: str) -> None:
 
 
 _define("bit")
-_define("nvfp4", "bit")
-_define("int8", "bit")
+_define("sign", "bit")  # -1, 0 and 1
+_define("nvfp4", "sign")
+_define("int8", "nvfp4")  # twice an E2M1 value is a whole number up to 12
 _define("fp8", "nvfp4")  # both fp8 formats hold every E2M1 value
 _define("fp16", "fp8", "int8")  # 11 significant bits, 5 exponent bits as in E5M2
 _define("bf16", "fp8", "int8")  # 8 significant bits: integers up to 256 are exact
@@ -73,8 +74,9 @@ def of_product(left: str, right: str) -> str:
 
     Floats of eight bits have at most 4 significant bits, so that a product has 8, as many as bf16.
     """
-    if "bit" in (left, right):
-        return left if right == "bit" else right
+    for name in ("bit", "sign"):
+        if name in (left, right):
+            return left if right == name else right
     return "bf16" if {left, right} <= _HELD["fp8"] else ""
 
 
@@ -96,6 +98,8 @@ def of_content(content: torch.Tensor) -> str:
     wide = content.detach().to(torch.float64)
     if bool(((wide == 0) | (wide == 1)).all()):
         return "bit"
+    if bool((wide.abs() <= 1).all() and (wide == wide.round()).all()):
+        return "sign"
     if bool(torch.isin(wide.abs(), _E2M1).all()):
         return "nvfp4"
     if bool(((wide == wide.round()) & (wide >= -128) & (wide <= 255)).all()):

@@ -14,7 +14,8 @@ from solbench.hardware import Hardware
 
 WIDER = {
     "bit": ("nvfp4", "fp8", "int8", "bf16"),
-    "nvfp4": ("nvfp4", "fp8", "bf16", "fp16"),
+    "sign": ("nvfp4", "fp8", "int8", "bf16"),
+    "nvfp4": ("nvfp4", "fp8", "int8", "bf16", "fp16"),
     "fp8": ("fp8", "bf16", "fp16"),
     "int8": ("int8", "bf16", "fp16"),
     "bf16": ("bf16", "tf32"),

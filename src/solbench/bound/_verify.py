@@ -103,12 +103,17 @@ def _obstacle(lifted: LiftedGraph) -> str:
 
 def _compare(program: Program, graph: Graph) -> None:
     """The graph is interpreted in float64 first; where that differs (a rounding decided a branch or an
-    index), once more in the program's own formats."""
+    index) or is refused (a call that takes its own formats only), once more in the program's formats."""
     run = run_program(program)
     expected = dict(run.outputs)
     problems = []
     for float64 in (True, False):
-        found = replay(graph, run.inputs, float64=float64)
+        try:
+            found = replay(graph, run.inputs, float64=float64)
+        except (RuntimeError, ValueError):
+            if not float64:
+                raise
+            continue
         wrong = [n for n, t in found if n in expected and not _close(t, expected[n])]
         if not wrong:
             return

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from math import inf
 
-from solbench.bound import _access, _bands, _pins, _precision, _region
+from solbench.bound import _access, _bands, _pins, _precision, _region, _spans
 from solbench.bound._lifted import Alias, Flavour, Lifted, Map, Operand, Pin, PinRule
 from solbench.bound._pins import Pins
 from solbench.bound._region import Box, Joint
+from solbench.bound._spans import SpanRule
 from solbench.bound.rules._base import Call, MissingRule, rule
 
 
@@ -18,17 +20,17 @@ def _names(text: str) -> list[str]:
 
 @rule(
     *_names(
-        """acos acosh cos cosh digamma erfc exp2 lgamma log log10 log1p log2 logit polygamma reciprocal
-        rsqrt sigmoid xlogy atan2 hypot fmod remainder floor_divide pow
+        """acos acosh cos cosh digamma erfc lgamma log log10 log1p log2 logit polygamma reciprocal
+        rsqrt xlogy atan2 hypot fmod remainder floor_divide
         eq ne lt le gt ge logical_and logical_or logical_xor logical_not isnan isinf isfinite
         bitwise_and bitwise_or bitwise_xor bitwise_not bitwise_left_shift bitwise_right_shift
         __and__ __or__ __xor__ __lshift__ __rshift__
-        addcdiv addcmul lerp heaviside nextafter clamp clamp_min clamp_max
-        softplus mish hardswish hardsigmoid elu celu selu log_sigmoid
+        addcdiv addcmul lerp heaviside nextafter
+        mish hardswish hardsigmoid elu celu selu log_sigmoid
         sigmoid_backward tanh_backward gelu_backward silu_backward threshold_backward
         hardswish_backward hardsigmoid_backward hardtanh_backward elu_backward softplus_backward
         leaky_relu_backward log_sigmoid_backward mish_backward prelu_kernel _prelu_kernel
-        special_entr special_erfcx special_i0 special_i1 special_ndtri special_xlog1py nan_to_num
+        special_entr special_erfcx special_i0 special_i1 special_ndtri special_xlog1py
         complex polar angle logaddexp logaddexp2 mvlgamma signbit isposinf isneginf i0
         special_zeta special_airy_ai special_bessel_j0 special_bessel_j1 special_bessel_y0 special_bessel_y1
         special_modified_bessel_i0 special_modified_bessel_i1 special_modified_bessel_k0
@@ -57,8 +59,8 @@ def _further(call: Call) -> Iterable[Lifted]:
 
 @rule(
     *_names(
-        """sin sinh tan tanh asin asinh atan atanh erf erfinv expm1 sqrt square sign sgn ceil floor round
-        trunc frac gelu silu hardtanh relu6 leaky_relu hardshrink softshrink threshold
+        """sin sinh tan tanh asin asinh atan atanh erf erfinv expm1 sqrt square
+        frac gelu silu leaky_relu hardshrink softshrink threshold
         deg2rad rad2deg special_log_ndtr special_i0e special_i1e"""
     )
 )
@@ -67,20 +69,37 @@ def computed_zero(call: Call) -> Iterable[Lifted]:
     yield call.pointwise(pin=_pins.keep_zero)
 
 
-@rule(*_names("relu abs conj_physical _conj _conj_physical _neg_view real imag"))
+@rule(*_names("abs conj_physical _conj _conj_physical _neg_view real imag nan_to_num"))
 def moved_zero(call: Call) -> Iterable[Lifted]:
     """The operand's own values, or zero."""
     yield call.pointwise(flavour="moved", pin=_pins.keep_zero)
 
 
+@rule("aten.relu")
+def rectified(call: Call) -> Iterable[Lifted]:
+    """Zero where the operand is zero or minus infinity."""
+    made = call.pointwise(flavour="moved", pin=_pins.zero_below)
+    yield replace(made, span=_spans.clamped(0.0, inf))
+
+
 @rule("aten.neg", "aten.negative")
 def negate(call: Call) -> Iterable[Lifted]:
-    yield call.pointwise(flavour="moved", linear=True, pin=_pins.keep_zero)
+    made = call.pointwise(flavour="moved", linear=True, pin=_pins.negated)
+    yield replace(made, span=_spans.negated)
 
 
-@rule("aten.exp")
+@rule(*_names("exp exp2 sigmoid softplus"))
 def exponential(call: Call) -> Iterable[Lifted]:
+    """Minus infinity becomes zero."""
     yield call.pointwise(pin=_pins.exponential)
+
+
+@rule("aten.pow")
+def power(call: Call) -> Iterable[Lifted]:
+    """Zero to a positive power is zero."""
+    exponent = None if call.has("exponent") else call.number("exponent")
+    positive = exponent is not None and exponent > 0
+    yield call.pointwise(pin=_pins.keep_zero if positive and call.has("self") else None)
 
 
 @rule("aten.mul", "aten.multiply")
@@ -92,7 +111,9 @@ def multiply(call: Call) -> Iterable[Lifted]:
 
 def _scaled_pin(call: Call) -> PinRule:
     factor = call.number("other")
-    return _pins.keep if factor is not None and factor > 0 else _pins.keep_zero
+    if factor is None or factor > 0:
+        return _pins.keep if factor is not None else _pins.keep_zero
+    return _pins.negated if factor < 0 else lambda pins: Pin(0.0, None)
 
 
 @rule("aten.div", "aten.divide", "aten.true_divide")
@@ -106,14 +127,45 @@ def divide(call: Call) -> Iterable[Lifted]:
 
 @rule("aten.add")
 def add(call: Call) -> Iterable[Lifted]:
+    restored = _restored(call)
+    if restored is not None:
+        yield call.pointwise(restored, flavour="moved", linear=True, pin=_pins.keep, ops=0)
+        return
     pin = _pins.total if len(tuple(call.tensors())) == 2 else _pins.keep_minus_infinity
-    yield call.pointwise(flavour="offset", linear=True, pin=pin)
+    made = call.pointwise(flavour="offset", linear=True, pin=pin)
+    yield replace(made, span=_sum_span(call, 1))
+
+
+def _restored(call: Call) -> int | None:
+    """``y`` of ``x + (y - x)``: how a rounding is written that gradients shall not see."""
+    if call.args.get("alpha", 1) != 1 or not (call.has("self") and call.has("other")):
+        return None
+    first, second = call.id("self"), call.id("other")
+    for x, difference in ((first, second), (second, first)):
+        made = call.shared.get(("difference", difference))
+        if isinstance(made, tuple) and made[1] == x:
+            y = int(made[0])
+            return y if call.values[y].shape == call.shape(0) else None
+    return None
 
 
 @rule("aten.sub", "aten.subtract", "aten.rsub")
 def subtract(call: Call) -> Iterable[Lifted]:
     pin = None if "rsub" in call.node.op else _pins.keep_minus_infinity
-    yield call.pointwise(flavour="offset", linear=True, pin=pin)
+    if call.args.get("alpha", 1) == 1 and call.has("self") and call.has("other"):
+        call.shared["difference", call.outputs[0]] = (call.id("self"), call.id("other"))
+    made = call.pointwise(flavour="offset", linear=True, pin=pin)
+    yield replace(made, span=None if "rsub" in call.node.op else _sum_span(call, -1))
+
+
+def _sum_span(call: Call, sign: int) -> SpanRule | None:
+    """Sums and differences of whole numbers are whole."""
+    if call.args.get("alpha", 1) != 1 or not call.has("self"):
+        return None
+    if call.has("other"):
+        return _spans.total if sign > 0 else _spans.difference
+    other = call.number("other")
+    return None if other is None else _spans.shifted(sign * other)
 
 
 @rule("aten.maximum", "aten.minimum", "aten.fmax", "aten.fmin")
@@ -198,11 +250,11 @@ def mask_box(call: Call, argument: str, *, inverted: bool = False) -> tuple[bool
 
 
 def constant_pin(value: float | None) -> float | None:
-    """The constants that the analysis follows: 0, and -inf with its finite stand-ins."""
+    """The constants that the analysis follows: 0, and both infinities with their finite stand-ins."""
     if value is None:
         return None
-    if value <= -1e4:
-        return -inf
+    if abs(value) >= 1e4:
+        return inf if value > 0 else -inf
     return 0.0 if value == 0 else None
 
 
@@ -247,18 +299,26 @@ def where(call: Call) -> Iterable[Lifted]:
     )  # fmt: skip
 
 
-def _where_pin(call: Call, taken: Box | None, rest: Box | None) -> PinRule | None:
-    for argument, free in (("self", rest), ("other", taken)):
-        value = constant_pin(call.number(argument))
-        if value is not None:
-            first = 1 if argument == "self" and call.has("self") and taken is not None else 0
-            return _also(value, free, first)
-    return None
+def _where_pin(call: Call, taken: Box | None, rest: Box | None) -> PinRule:
+    """One choice is a constant; of the other choice, an operand, what is that constant too."""
+    given = [
+        name
+        for name, part in (("self", taken), ("other", rest))
+        if call.has(name) and part is not None
+    ]
+    numbers = {name: constant_pin(call.number(name)) for name in ("self", "other")}
 
+    def combine(pins: Pins) -> Pin | None:
+        named = dict(zip(given, pins, strict=False))
+        for name, free, choice in (("self", rest, "other"), ("other", taken, "self")):
+            own, value = named.get(name), numbers[name]
+            if value is None and own is not None and own.free is None:
+                value = own.value
+            if value is not None:
+                return _pins.of_box(value, free)([named[choice]] if choice in named else [])
+        return None
 
-def _also(value: float, free: Box | None, other: int) -> PinRule:
-    """One choice is the constant; of the other choice, an operand, what is that constant too."""
-    return lambda pins: _pins.of_box(value, free)(pins[other : other + 1])
+    return combine
 
 
 def _only(value: float, free: Box | None) -> PinRule:
