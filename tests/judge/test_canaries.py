@@ -31,7 +31,7 @@ def test_a_sound_judge_is_known_from_then_on(zygote, cache, monkeypatch):
     device = open_device("cpu")
     prove(zygote, device, NO_FLOOR)
     assert len(list(cache.iterdir())) == 1
-    monkeypatch.setattr(_canaries, "_verdict", lambda *_: pytest.fail("judged again"))
+    monkeypatch.setattr(_canaries, "Trial", lambda *_: pytest.fail("judged again"))
     prove(zygote, device, NO_FLOOR)
 
 
@@ -49,17 +49,67 @@ def test_a_wrong_verdict_stops_the_judge_and_is_not_remembered(
     assert not cache.exists()
 
 
-def test_a_worker_that_was_killed_says_nothing_about_the_judge(cache, monkeypatch):
-    verdicts = iter(["RUNTIME_ERROR", "PASSED", "TIMEOUT", "RUNTIME_ERROR", "INCORRECT_NUMERICAL"])
-    monkeypatch.setattr(_canaries, "_verdict", lambda *_: next(verdicts))
+@pytest.fixture
+def trials(monkeypatch) -> tuple[list[str], list[str]]:
+    """Verdicts that trials come to in turn, to be filled in; and what happened to trials, in order."""
+    verdicts: list[str] = []
+    events: list[str] = []
+
+    class Trial:
+        def __init__(self, zygote: object, device: object, canary: Canary) -> None:
+            self.canary = canary
+            self._note("fork")
+
+        def _note(self, event: str) -> None:
+            events.append(f"{event} {self.canary.name}")
+
+        def prepare(self) -> None:
+            self._note("prepare")
+
+        def verdict(self, floor: object) -> str:
+            self._note("judge")
+            return verdicts.pop(0)
+
+        def __enter__(self) -> Trial:
+            return self
+
+        def __exit__(self, *_: object) -> None:
+            self._note("close")
+
+    monkeypatch.setattr(_canaries, "Trial", Trial)
+    monkeypatch.setattr(
+        _canaries, "CANARIES", (Canary("a", "", ("PASSED",)), Canary("b", "", ("REWARD_HACK",)))
+    )
+    return verdicts, events
+
+
+def test_all_workers_are_ready_before_one_is_judged_and_live_until_the_last_is(cache, trials):
+    verdicts, events = trials
+    verdicts += ["PASSED", "REWARD_HACK"]
     prove(None, open_device("cpu"), NO_FLOOR)
-    assert not list(verdicts)
+    assert events == [
+        "fork a", "fork b", "prepare a", "prepare b", "judge a", "judge b", "close b", "close a",
+    ]  # fmt: skip
+    assert cache.exists()
 
 
-def test_a_judge_that_cannot_give_a_verdict_refuses_to_work(cache, monkeypatch):
-    monkeypatch.setattr(_canaries, "_verdict", lambda *_: "RUNTIME_ERROR")
+def test_a_worker_that_was_killed_says_nothing_about_the_judge(cache, trials):
+    verdicts, events = trials
+    verdicts += ["RUNTIME_ERROR", "PASSED", "TIMEOUT", "RUNTIME_ERROR", "REWARD_HACK"]
+    prove(None, open_device("cpu"), NO_FLOOR)
+    assert not verdicts
+    # a twice and b three times, each again in a worker of its own.
+    assert [events.count(f"fork {name}") for name in "ab"] == [2, 3]
+    assert [events.count(f"close {name}") for name in "ab"] == [2, 3]
+
+
+def test_a_judge_that_cannot_give_a_verdict_refuses_to_work(cache, trials):
+    verdicts, events = trials
+    verdicts += 3 * ["RUNTIME_ERROR"]
     with pytest.raises(JailError, match="came out as RUNTIME_ERROR"):
         prove(None, open_device("cpu"), NO_FLOOR)
+    assert events[-2:] == ["close b", "close a"]
+    assert not cache.exists()
 
 
 def test_new_code_of_the_judge_is_proved_anew(monkeypatch):

@@ -12,6 +12,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
 import torch
 
@@ -149,19 +150,32 @@ def prove(zygote: Zygote, device: Device, floor: TimerFloor) -> None:
     note = cache_root() / "canaries" / _key(device)
     if note.exists():
         return
-    for canary in CANARIES:
-        if canary.device and canary.device != device.name.partition(":")[0]:
-            continue
-        verdict = _undisturbed(zygote, device, floor, canary)
-        if verdict not in canary.verdicts:
-            raise JailError(
-                f"the judge cannot be trusted on {device.title()}: its own check, a submission that is or "
-                f"does '{canary.name}', came out as {verdict}, not as {' or '.join(canary.verdicts)}"
-            )
+    kind = device.name.partition(":")[0]
+    with contextlib.ExitStack() as cages:
+        # All workers come up at the same time. None is judged before all are ready: on a GPU another's start
+        # would look like work before the release.
+        trials = [
+            cages.enter_context(Trial(zygote, device, canary))
+            for canary in CANARIES
+            if canary.device in ("", kind)
+        ]
+        for trial in trials:
+            trial.prepare()
+        for trial in trials:
+            _require(trial, zygote, device, floor)
     # A cache that cannot be written costs time, no verdict.
     with contextlib.suppress(OSError):
         note.parent.mkdir(parents=True, exist_ok=True)
         note.touch()
+
+
+def _require(trial: Trial, zygote: Zygote, device: Device, floor: TimerFloor) -> None:
+    verdict, canary = _undisturbed(trial, zygote, device, floor), trial.canary
+    if verdict not in canary.verdicts:
+        raise JailError(
+            f"the judge cannot be trusted on {device.title()}: its own check, a submission that is or "
+            f"does '{canary.name}', came out as {verdict}, not as {' or '.join(canary.verdicts)}"
+        )
 
 
 def _key(device: Device) -> str:
@@ -180,49 +194,76 @@ def _code() -> Iterator[str]:
             yield f"{file.name} {known.st_size} {known.st_mtime_ns}"
 
 
-def _undisturbed(zygote: Zygote, device: Device, floor: TimerFloor, canary: Canary) -> str:
+def _undisturbed(trial: Trial, zygote: Zygote, device: Device, floor: TimerFloor) -> str:
     """The verdict; asked for again where a worker was killed or had no time, which says nothing about the
     judge."""
+    verdict = trial.verdict(floor)
     for _ in range(_SPARE_WORKERS):
-        verdict = _verdict(zygote, device, floor, canary)
-        if verdict in canary.verdicts or verdict not in _DISTURBED:
-            return verdict
-    return _verdict(zygote, device, floor, canary)
+        if verdict in trial.canary.verdicts or verdict not in _DISTURBED:
+            break
+        with Trial(zygote, device, trial.canary) as again:
+            verdict = again.verdict(floor)
+    return verdict
 
 
-def _verdict(zygote: Zygote, device: Device, floor: TimerFloor, canary: Canary) -> str:
-    """Through the pipeline of any other submission, in brief."""
-    problem = _problem()
-    oracle = Oracle(problem, problem.workloads[0], device.oracle_device)
-    inputs = oracle.inputs(SeedBook().seed(0))
-    layout = plan_layout(
-        inputs,
-        oracle.expected(inputs),
-        buffer_multiple=device.buffer_multiple,
-        max_slots=_SLOTS,
-        slot_budget_bytes=device.slot_budget_bytes,
-    )
-    arena = device.arena(layout)
-    arena.show(inputs)
-    runner = Runner(zygote, device, build(_solution(canary), device.name), [arena], Limits())
-    try:
-        runner.ensure([0])
-        if runner.worker is None:
-            return runner.failures[0].status
+class Trial:
+    """One canary in a cage of its own, through the pipeline of any other submission, in brief. A context
+    manager; its worker is forked at once."""
+
+    def __init__(self, zygote: Zygote, device: Device, canary: Canary) -> None:
+        self.canary = canary
+        self._device = device
+        problem = _problem()
+        self._oracle = Oracle(problem, problem.workloads[0], device.oracle_device)
+        inputs = self._oracle.inputs(SeedBook().seed(0))
+        layout = plan_layout(
+            inputs,
+            self._oracle.expected(inputs),
+            buffer_multiple=device.buffer_multiple,
+            max_slots=_SLOTS,
+            slot_budget_bytes=device.slot_budget_bytes,
+        )
+        self._arena = device.arena(layout)
+        self._arena.show(inputs)
+        artifact = build(_solution(canary), device.name)
+        self._runner = Runner(zygote, device, artifact, [self._arena], Limits())
+        try:
+            self._runner.fork()
+        except BaseException:
+            self.close()
+            raise
+
+    def prepare(self) -> None:
+        """Have the worker ready and sealed, or know why it is not."""
+        self._runner.ensure([0])
+
+    def verdict(self, floor: TimerFloor) -> str:
+        """Its status. The worker is left as it is: its end might disturb the next one's calls."""
+        self.prepare()
+        if self._runner.worker is None:
+            return self._runner.failures[0].status
         measurement = Measurement()
         Bench(
-            device=device,
-            oracle=oracle,
+            device=self._device,
+            oracle=self._oracle,
             seeds=SeedBook(),
             floor=floor,
-            candidate=runner,
+            candidate=self._runner,
             reference=None,
             layout=0,
         ).measure(measurement, _BRIEF, _BRIEF)
         return measurement.failure.status if measurement.failure else "PASSED"
-    finally:
-        runner.stop()
-        arena.close()
+
+    def close(self) -> None:
+        """Idempotent."""
+        self._runner.stop()
+        self._arena.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
 
 def _problem() -> Problem:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import statistics
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Self
 
 import torch
 
@@ -68,56 +70,95 @@ class _WorkerLost(JailError):
     """The empty solution's worker was killed, or the machine gave it no time."""
 
 
-def measure_floor(zygote: Zygote, device: Device, phases: Phases) -> TimerFloor:
+def measure_floor(
+    zygote: Zygote, device: Device, phases: Phases, first: EmptyWorker | None = None
+) -> TimerFloor:
     """Run the empty solution through the very pipeline of a real one, then the canaries. Raises ``JailError``
-    if it cannot run, or if a canary comes out wrong."""
+    if it cannot run, or if a canary comes out wrong. ``first``: a worker that was forked before."""
     from solbench.judge._canaries import prove
 
     with phases.within("floor"):
-        floors = [_measured_again(zygote, device) for _ in range(_WORKERS if device.queues else 1)]
+        floors = [_measured_again(zygote, device, first)]
+        # One after another, alone on the device as a submission's worker will be.
+        while len(floors) < (_WORKERS if device.queues else 1):
+            floors.append(_measured_again(zygote, device))
     floor = min(floors, key=lambda each: each.look_ms)
     with phases.within("canaries"):
         prove(zygote, device, floor)
     return floor
 
 
-def _measured_again(zygote: Zygote, device: Device) -> TimerFloor:
-    """A worker that someone kills is no fault of the machine: another takes its place."""
-    for _ in range(_SPARE_WORKERS):
-        with contextlib.suppress(_WorkerLost):
-            return _measured(zygote, device)
-    return _measured(zygote, device)
+class EmptyWorker:
+    """A worker of the empty solution, forked at once: on a GPU it takes a while to come up. A context
+    manager."""
 
+    def __init__(self, zygote: Zygote, device: Device) -> None:
+        from solbench.jail import build
 
-def _measured(zygote: Zygote, device: Device) -> TimerFloor:
-    from solbench.jail import build
+        self._device = device
+        tiny = torch.zeros(1)
+        layout = plan_layout(
+            {"x": tiny},
+            {"y": tiny},
+            buffer_multiple=device.buffer_multiple,
+            max_slots=min(_SLOTS, device.max_slots),
+            slot_budget_bytes=device.slot_budget_bytes,
+        )
+        self._arena = device.arena(layout)
+        self._runner = Runner(
+            zygote,
+            device,
+            build(empty_solution(device.name), device.name),
+            [self._arena],
+            Limits(),
+        )
+        try:
+            self._runner.fork()
+        except BaseException:
+            self.close()
+            raise
 
-    tiny = torch.zeros(1)
-    layout = plan_layout(
-        {"x": tiny},
-        {"y": tiny},
-        buffer_multiple=device.buffer_multiple,
-        max_slots=min(_SLOTS, device.max_slots),
-        slot_budget_bytes=device.slot_budget_bytes,
-    )
-    arena = device.arena(layout)
-    runner = Runner(
-        zygote, device, build(empty_solution(device.name), device.name), [arena], Limits()
-    )
-    try:
+    def passages(self) -> Mapping[int, Sequence[Passage]]:
+        """Runs of empty calls, by how many calls they are of."""
+        runner, device = self._runner, self._device
         runner.ensure([0])
         if runner.worker is None:
             failure = runner.failures[0]
             kind = _WorkerLost if failure.fatal else JailError
             raise kind(f"the empty solution cannot run: {failure.reason}")
-        lengths = {1, *device.sampling.lengths(layout.slots)}
+        lengths = {1, *device.sampling.lengths(self._arena.layout.slots)}
         passages: dict[int, list[Passage]] = {count: [] for count in sorted(lengths)}
         for _ in range(_ROUNDS):
             for count, samples in passages.items():
                 samples.append(_one_run(runner, device, Run(0, 0, count)))
-    finally:
-        runner.stop()
-        arena.close()
+        return passages
+
+    def close(self) -> None:
+        """Idempotent."""
+        self._runner.stop()
+        self._arena.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _measured_again(
+    zygote: Zygote, device: Device, worker: EmptyWorker | None = None
+) -> TimerFloor:
+    """A worker that someone kills is no fault of the machine: another takes its place."""
+    for _ in range(_SPARE_WORKERS):
+        with contextlib.suppress(_WorkerLost):
+            return _measured(device, worker or EmptyWorker(zygote, device))
+        worker = None
+    return _measured(device, EmptyWorker(zygote, device))
+
+
+def _measured(device: Device, worker: EmptyWorker) -> TimerFloor:
+    with worker:
+        passages = worker.passages()
     floor = device.sampling.fit(
         {count: [each.elapsed_ms for each in runs] for count, runs in passages.items()}
     )

@@ -61,6 +61,8 @@ class Runner:
         self.failures: dict[int, Failure] = {}
         """Layouts that will not be run, and why."""
         self.worker: Worker | None = None
+        self._is_raw = False
+        """The worker was forked, and no more."""
         self.log = ""
         """Log of the last worker that ended."""
         self._zygote = zygote
@@ -74,13 +76,19 @@ class Runner:
             tuple(memory for arena in arenas if (memory := arena.device_memory()) is not None),
         )
 
+    def fork(self) -> None:
+        """Have a worker come up while the caller goes on: on a GPU that takes a while. What is wrong with it is
+        found by :meth:`ensure`."""
+        if self.worker is None:
+            self.worker, self._is_raw = self._spawn(), True
+
     def ensure(self, wanted: Iterable[int]) -> None:
         """Have a sealed worker that has met every wanted layout; those it cannot meet enter
         ``failures``.
 
         A worker that dies on one layout is replaced by one that is never shown it.
         """
-        if self.worker is not None:
+        if self.worker is not None and not self._is_raw:
             return
         while remaining := [layout for layout in wanted if layout not in self.failures]:
             try:
@@ -97,7 +105,7 @@ class Runner:
         if self.worker is not None:
             self.worker.kill()
             self.log = self.worker.log_tail()
-            self.worker = None
+            self.worker, self._is_raw = None, False
 
     def log_tail(self) -> str:
         """What the submission printed last."""
@@ -105,7 +113,9 @@ class Runner:
 
     def _prepare(self, layouts: Sequence[int]) -> Failure | None:
         """Spawn, load, meet and seal. A failure means that this worker cannot be used."""
-        self.worker = self._spawn()
+        if not self._is_raw:
+            self.worker = self._spawn()
+        self._is_raw = False
         failure = failure_of(self._command(Command.LOAD, self.limits.load_s), "load")
         if failure is not None:
             return self._give_up(layouts, failure)

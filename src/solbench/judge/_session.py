@@ -14,7 +14,7 @@ from solbench.judge._admissions import AdmissionBook
 from solbench.judge._bounds import BoundBook
 from solbench.judge._builds import Builds
 from solbench.judge._device import Device, open_device
-from solbench.judge._floor import TimerFloor, measure_floor
+from solbench.judge._floor import EmptyWorker, TimerFloor, measure_floor
 from solbench.judge._orders import (
     AdmissionOrder,
     AnyOrder,
@@ -78,6 +78,7 @@ class LocalJudge:
         """Latencies of references already timed, by problem and workload digest."""
         self._zygote = zygote
         self._floor: TimerFloor | None = None
+        self._empty: EmptyWorker | None = None
 
     @property
     def zygote(self) -> Zygote:
@@ -87,8 +88,11 @@ class LocalJudge:
         return self._zygote
 
     def warm_up(self) -> None:
-        """Start the zygote, if it has not been: it imports torch while its caller goes on."""
+        """Start the zygote, if it has not been: it imports torch while its caller goes on. Where a worker takes
+        a while to come up, start the one that the clock needs first as well."""
         self._zygote = self.zygote
+        if self.device.queues and self._floor is None and self._empty is None:
+            self._empty = EmptyWorker(self._zygote, self.device)
 
     def calm(self) -> None:
         """Where it would take a core from what is measured, wait for a zygote that still imports torch."""
@@ -100,7 +104,8 @@ class LocalJudge:
     def floor(self) -> TimerFloor:
         """Measured on first use."""
         if self._floor is None:
-            self._floor = measure_floor(self.zygote, self.device, self.phases)
+            empty, self._empty = self._empty, None
+            self._floor = measure_floor(self.zygote, self.device, self.phases, empty)
         return self._floor
 
     def evaluate(
@@ -194,6 +199,9 @@ class LocalJudge:
 
     def close(self) -> None:
         """End the zygote and everything it started. Idempotent."""
+        if self._empty is not None:
+            self._empty.close()
+            self._empty = None
         if self._zygote is not None:
             self._zygote.close()
             self._zygote = None
