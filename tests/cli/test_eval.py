@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from solbench.judge import EvaluationResult, Phase
+from solbench.score import problem_score
 from solbench.spec import (
     Trace,
     definition_digest,
@@ -27,8 +29,9 @@ class StandIn:
         self.asked: list[str] = []
         self.options: dict[str, Any] = {}
         self.solution: Any = None
+        self.phases: tuple[Phase, ...] = ()
 
-    def __call__(self, problem: Any, solution: Any, **options: Any) -> None:
+    def __call__(self, problem: Any, solution: Any, **options: Any) -> EvaluationResult:
         self.solution, self.options = solution, options
         for uuid in options["workloads"]:
             self.asked.append(uuid)
@@ -49,6 +52,7 @@ class StandIn:
             )
             update = {"solbench": record, "workload": workload}
             options["on_trace"](trace.model_copy(update=update))
+        return EvaluationResult((), problem_score([]), self.phases)
 
 
 @pytest.fixture
@@ -61,6 +65,30 @@ def judge(monkeypatch: pytest.MonkeyPatch, make_trace: Callable[..., Trace]) -> 
 @pytest.fixture
 def arguments(problem_folder: Path) -> list[object]:
     return ["eval", problem_folder, "--solution", problem_folder / "solution.json"]
+
+
+def test_phases_are_told_on_request_after_everything_else(
+    run: Any, judge: StandIn, arguments: list[object]
+) -> None:
+    judge.phases = (Phase("start", 100.0, 102.5), Phase("build", 100.25, 101.0))
+    *traces, last = run(*arguments, "--json", "--phases").stdout.splitlines()
+    assert len(uuids("\n".join(traces))) == 2
+    assert json.loads(last) == {
+        "phases": [
+            {"name": "start", "began_s": 0.0, "seconds": 2.5},
+            {"name": "build", "began_s": 0.25, "seconds": 0.75},
+        ]
+    }
+    result = run(*arguments, "--phases")
+    assert "phases" not in result.stdout
+    assert "0.25 s build" in result.stderr
+    assert "build" not in run(*arguments).stderr
+
+
+def test_phases_are_not_for_the_suite(run: Any) -> None:
+    result = run("eval", "--suite", "--phases")
+    assert result.exit_code == 2
+    assert "--phases" in result.stderr
 
 
 def uuids(text: str) -> list[str]:

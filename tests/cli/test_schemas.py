@@ -87,6 +87,7 @@ CASES: dict[tuple[str, str], list[object]] = {
     ("doctor", "Check"): [],
     ("eval", "Trace"): ["double", "--solution", "double/solution.json"],
     ("eval", "SuiteLine"): ["suite:gqa_paged_decode*", "--suite"],
+    ("eval", "PhasesLine"): ["double", "--solution", "double/solution.json", "--phases"],
     ("explain", "ExplainLine"): [
         "product.py", "--hardware", "h200", "--method", "fused-io", "--cache", "--verify",
     ],
@@ -231,7 +232,7 @@ def test_what_a_command_prints_is_as_its_schema_says(
     command: str, kind: str, run: Any, here: Path, monkeypatch: pytest.MonkeyPatch, make_trace: Any
 ) -> None:
     STAND_INS.get(command, lambda _: None)(monkeypatch)
-    if kind == "Trace":  # test_eval_rules.py validates those of the real judge
+    if kind in ("Trace", "PhasesLine"):  # test_eval_rules.py validates those of the real judge
         monkeypatch.setattr("solbench.judge.evaluate", EvalStandIn(make_trace))
     if kind == "SuiteLine":
         monkeypatch.setattr("solbench.judge.Judge", SuiteStandIn(make_trace))

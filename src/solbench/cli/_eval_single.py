@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,7 +15,7 @@ from solbench.cli._records import Conditions, finished_traces
 
 if TYPE_CHECKING:
     from solbench.cli._held_out import HeldOut
-    from solbench.judge import Options
+    from solbench.judge import Options, Phase
     from solbench.spec import Problem, Solution, Trace, Workload
 
 
@@ -27,6 +28,8 @@ class SingleRun:
     wanted: tuple[Workload, ...]
     held_out: HeldOut | None
     """Those of ``wanted`` whose sizes are secret."""
+    tells_phases: bool = False
+    """Whether it is told where the time went."""
 
 
 def evaluate_single(
@@ -41,6 +44,7 @@ def evaluate_single(
     """Judge it, show a table or JSON lines; exit code 1 unless every workload passed."""
     from solbench.judge import evaluate
 
+    phases: tuple[Phase, ...] = ()
     done = finished_traces(out, run.problem, run.solution, conditions) if resume and out else {}
     missing = [each.uuid for each in run.wanted if each.uuid not in done]
     traces = dict(done)
@@ -58,7 +62,7 @@ def evaluate_single(
 
         if missing:
             with opened_last(remember, run.held_out) as signed:
-                evaluate(
+                phases = evaluate(
                     run.problem,
                     run.solution,
                     device=conditions.device,
@@ -67,11 +71,24 @@ def evaluate_single(
                     workloads=missing,
                     on_trace=signed,
                     **options,
-                )
+                ).phases
     ordered = [traces[each.uuid] for each in run.wanted]
     if not json_lines:
         from solbench.report import evaluation_report
 
         _console.out().print(evaluation_report(ordered))
+    if run.tells_phases:
+        _tell(phases, json_lines)
     if any(trace.evaluation.status != "PASSED" for trace in ordered):
         raise typer.Exit(_console.ExitCode.NO)
+
+
+def _tell(phases: Sequence[Phase], json_lines: bool) -> None:
+    from solbench.cli._lines_judge import PhasesLine
+
+    line = PhasesLine.of(phases)
+    if json_lines:
+        _console.emit(line)
+        return
+    for each in line.phases:
+        _console.note(f"{each.began_s:7.2f} s {each.name:12}{each.seconds:7.2f} s")

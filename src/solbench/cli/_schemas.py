@@ -26,7 +26,11 @@ _RECORDS: dict[str, tuple[str, ...]] = {
     "check": ("spec.Finding",),
     "compare": ("cli._lines_judge.CompareLine",),
     "doctor": ("cli._probes.Check",),
-    "eval": ("spec.Trace", "cli._lines_judge.SuiteLine"),
+    "eval": (
+        "spec.Trace",
+        "cli._lines_judge.SuiteLine",
+        "cli._lines_judge.PhasesLine",
+    ),
     "explain": ("cli._lines_bound.ExplainLine", "cli._lines_bound.ComparedBoundsLine"),
     "guard": ("cli._lines_guard.GuardLine", "cli._lines_guard.RuleLine"),
     "hardware list": ("hardware.Hardware", "cli._lines.CpuLine"),

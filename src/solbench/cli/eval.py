@@ -109,6 +109,14 @@ def evaluate_command(
         ),
     ] = False,
     rules: Rules = None,
+    phases: Annotated[
+        bool,
+        typer.Option(
+            "--phases",
+            help="Also tell when the parts of the work began and how long they took: on stderr, or as the "
+            "last JSON line.",
+        ),
+    ] = False,
     json_lines: Json = False,
     blobs: Blobs = None,
     out: OutFile = None,
@@ -143,7 +151,12 @@ def evaluate_command(
     }
     if suite:
         _refuse_beside_suite(
-            {"--solution": solution_path, "--workload": workload, "--blobs": blobs}
+            {
+                "--solution": solution_path,
+                "--workload": workload,
+                "--blobs": blobs,
+                "--phases": phases,
+            }
         )
         from solbench.cli._eval_suite import SuiteRequest, evaluate_suite
 
@@ -162,7 +175,7 @@ def evaluate_command(
     if held_out:
         problem, secret_sizes = _with_held_out(problem_path, problem, held_out, workloads_file)
         wanted += tuple(each for each in problem.workloads if each.uuid in secret_sizes.uuids)
-    run = SingleRun(problem, solution, wanted, secret_sizes)
+    run = SingleRun(problem, solution, wanted, secret_sizes, phases)
     evaluate_single(run, conditions, options, out=out, resume=resume, json_lines=json_lines)
 
 

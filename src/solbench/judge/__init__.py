@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from solbench.judge._device import Run as Run
     from solbench.judge._device import open_device as open_device
     from solbench.judge._link import ReferenceLimits as ReferenceLimits
+    from solbench.judge._phases import Phase as Phase
     from solbench.judge._process import Judge as Judge
     from solbench.judge._process import evaluate as evaluate
     from solbench.judge._reference import reference_solution as reference_solution
@@ -50,6 +51,7 @@ _HOMES = {
     "Mode": "_results",
     "Options": "_results",
     "Passage": "_device",
+    "Phase": "_phases",
     "ReferenceLimits": "_link",
     "Replay": "_replay",
     "Run": "_device",
@@ -77,6 +79,7 @@ __all__ = [
     "Mode",
     "Options",
     "Passage",
+    "Phase",
     "ReferenceLimits",
     "Replay",
     "Run",
