@@ -10,7 +10,16 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from solbench.bound import _access, _facts, _pins, _precision, _region, _reps, _sets
+from solbench.bound import (
+    _access,
+    _equal_windows,
+    _facts,
+    _pins,
+    _precision,
+    _region,
+    _reps,
+    _sets,
+)
 from solbench.bound._access import Along, Axis, Fixed, Table, Taps
 from solbench.bound._facts import Known, Values
 from solbench.bound._lifted import Map, Operand
@@ -170,7 +179,11 @@ def _count(
         if isinstance(shrink[axis.rank], str):  # all windows summed first: each tap counts once
             weights[axis.rank] = np.full(len(valid), valid.any(axis=0).sum())
         else:
-            weights[axis.rank] = valid.sum(axis=1)
+            other = next(o for o in node.operands[:2] if o is not operand)
+            alike = _reps_of(other, node, values, facts)[axis.rank]
+            shared = _reps.is_const(alike, node.ranks[axis.rank])
+            equal = facts[operand.value].same[dim]
+            weights[axis.rank] = _equal_windows.products(valid, axis.table, equal, shared=shared)
     axes: list[Axis] = []
     for rank, rep in enumerate(shrink):
         if rank in single or isinstance(rep, str):

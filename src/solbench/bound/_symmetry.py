@@ -1,78 +1,53 @@
-"""Products of a tensor with its own transpose: the result is symmetric, and one half of it is enough."""
+"""Products whose result is symmetric: one half of it is enough.
+
+A tensor times its own transpose is symmetric, also with weights along the sum (``x.T @ (w * x)``). So is a
+product of two members of one family: what sums and products make of one symmetric matrix.
+"""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from math import prod
 
-from solbench.bound import _access, _facts
-from solbench.bound._access import Along, Axes, Axis, Fixed
+import numpy as np
+
+from solbench.bound import _access, _bands, _families, _mirrors, _region
+from solbench.bound._access import Along
 from solbench.bound._contraction import Work
 from solbench.bound._lift import LiftedGraph
-from solbench.bound._lifted import Map, Operand, Reshape
-from solbench.bound._region import Region, Shape
+from solbench.bound._lifted import Map
+from solbench.bound._region import Joint, Region
 
 
 def halved(work: Work, item: Map, space: Region, lifted: LiftedGraph) -> Work:
     """The work of a contraction without the mirror images of products that are done anyway.
 
-    Of ``n * n`` entries of ``x @ x.T`` a kernel computes ``n * (n + 1) / 2`` and writes the others from them.
-    Only where every product of the iteration space counts: masks and repeats have their own savings.
+    Of ``n * n`` entries of ``x @ x.T`` a kernel computes ``n * (n + 1) / 2`` and writes the others from them;
+    of entries under a mask, those of which it has not computed the mirror image. Only where every product of
+    the iteration space counts: repeats have their own savings.
     """
-    if not space.is_full or work.macs != prod(item.ranks):
+    if not work.macs or work.macs != space.count():
         return work
-    size = _mirrored_size(item, lifted)
-    if size is None:
-        return work
-    return replace(work, macs=work.macs * (size + 1) // (2 * size))
+    ranks = _mirrors.mirrored(item, lifted)
+    if ranks is not None:
+        return replace(work, macs=min(work.macs, _folded(space, ranks)))
+    if space.is_full and _families.of_product(item, lifted) is not None:
+        size = item.ranks[_families.rows(item)]
+        return replace(work, macs=work.macs * (size + 1) // (2 * size))
+    return work
 
 
-def _mirrored_size(item: Map, lifted: LiftedGraph) -> int | None:
-    """Size of the two ranks of the result that may be swapped; ``None`` if there are no such ranks."""
-    if any(o.within is not None or o.outside is not None for o in item.operands[:2]):
-        return None
-    (first, left), (second, right) = (_source(o, lifted) for o in item.operands[:2])
-    if first != second:
-        return None
-    apart = [(a, b) for a, b in zip(left, right, strict=True) if a != b]
-    if len(apart) != 1 or not all(isinstance(a, Along) and a.identity for a in (*left, *right)):
-        return None
-    mine, other = (a.rank for a in apart[0] if isinstance(a, Along))
-    shown = {a.rank for a in item.out_axes[0] if isinstance(a, Along)}
-    equal = item.ranks[mine] == item.ranks[other]
-    return item.ranks[mine] if equal and {mine, other} <= shown else None
-
-
-def _source(operand: Operand, lifted: LiftedGraph) -> tuple[int, tuple[Axis, ...]]:
-    """The tensor that an operand is a permutation of, with its axes but for dimensions of size 1."""
-    value, axes = operand.value, operand.axes
-    while (maker := lifted.maker.get(value)) is not None:
-        if isinstance(maker, Reshape):
-            source = maker.value
-            moved = _through_ones(axes, lifted.values[value].shape, lifted.values[source].shape)
-        elif _facts.is_view(maker):
-            source = maker.operands[0].value
-            moved = _through_view(axes, maker.operands[0], maker, lifted)
-        else:
-            break
-        if moved is None:
-            break
-        value, axes = source, moved
-    shape = lifted.values[value].shape
-    return value, tuple(a for a, n in zip(axes, shape, strict=True) if n != 1)
-
-
-def _through_ones(axes: Axes, shape: Shape, source: Shape) -> Axes | None:
-    """Axes before dimensions of size 1 came or went; nothing for another change of shape."""
-    wide = [a for a, n in zip(axes, shape, strict=True) if n != 1]
-    if [n for n in shape if n != 1] != [n for n in source if n != 1]:
-        return None
-    rest = iter(wide)
-    return tuple(next(rest) if n != 1 else Fixed() for n in source)
-
-
-def _through_view(axes: Axes, view: Operand, maker: Map, lifted: LiftedGraph) -> Axes | None:
-    """Axes before a permutation; nothing for another view."""
-    if not _access.is_permutation(view.axes, maker.ranks, lifted.values[view.value].shape):
-        return None
-    return tuple(axes[a.rank] for a in view.axes if isinstance(a, Along))
+def _folded(space: Region, ranks: tuple[int, int]) -> int:
+    """Points of a region, two that differ in the order of the two ranks only once."""
+    first, second = ranks
+    size = space.shape[first]
+    if space.is_full:
+        return prod(space.shape) * (size + 1) // (2 * size)
+    swapped = {first: second, second: first}
+    axes = tuple(Along(swapped.get(r, r)) for r in range(len(space.shape)))
+    both = _region.unite(space.shape, [space, _access.pull(space, axes, space.shape)])
+    places = np.arange(size)
+    line = Joint((min(ranks), max(ranks)), _bands.bands(places, places + 1, size))
+    diagonal = _region.make_box([range(n) for n in space.shape], [line], space.shape)
+    on_it = 0 if diagonal is None else both.intersect(diagonal).count()
+    return (both.count() + on_it) // 2
