@@ -12,8 +12,9 @@ Every name is imported on first use: ``import solbench`` costs milliseconds and 
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from solbench._lazy import imported_on_use
 
 if TYPE_CHECKING:
     from solbench.bound import Bound as Bound
@@ -36,22 +37,22 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
-    "Bound": "solbench.bound",
-    "derive_bound": "solbench.bound",
-    "SolBenchError": "solbench.errors",
-    "known_hardware": "solbench.hardware",
-    "load_hardware": "solbench.hardware",
-    "EvaluationResult": "solbench.judge",
-    "Judge": "solbench.judge",
-    "evaluate": "solbench.judge",
-    "sol_score": "solbench.score",
-    "Problem": "solbench.spec",
-    "Solution": "solbench.spec",
-    "Trace": "solbench.spec",
-    "check": "solbench.spec",
-    "load_problem": "solbench.spec",
-    "load_solution": "solbench.spec",
-    "read_traces": "solbench.spec",
+    "Bound": "bound",
+    "derive_bound": "bound",
+    "SolBenchError": "errors",
+    "known_hardware": "hardware",
+    "load_hardware": "hardware",
+    "EvaluationResult": "judge",
+    "Judge": "judge",
+    "evaluate": "judge",
+    "sol_score": "score",
+    "Problem": "spec",
+    "Solution": "spec",
+    "Trace": "spec",
+    "check": "spec",
+    "load_problem": "spec",
+    "load_solution": "spec",
+    "read_traces": "spec",
 }
 
 __all__ = [  # noqa: RUF022 - grouped by what a user does
@@ -61,15 +62,7 @@ __all__ = [  # noqa: RUF022 - grouped by what a user does
     "__version__",
 ]  # fmt: skip
 
-
-def __getattr__(name: str) -> Any:
-    """Import the package that owns ``name`` (PEP 562)."""
-    home = _HOMES.get(name)
-    if home is None:
-        raise AttributeError(f"module 'solbench' has no attribute {name!r}")
-    value = getattr(import_module(home), name)
-    globals()[name] = value
-    return value
+__getattr__ = imported_on_use(__name__, _HOMES)
 
 
 def __dir__() -> list[str]:

@@ -5,8 +5,9 @@ Names are imported on first use, so that the process that only asks a judge need
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from solbench._lazy import imported_on_use
 
 if TYPE_CHECKING:
     from solbench.judge._compare import Comparison as Comparison
@@ -91,12 +92,4 @@ __all__ = [
     "reference_solution",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    """Import the module that has ``name`` (PEP 562)."""
-    home = _HOMES.get(name)
-    if home is None:
-        raise AttributeError(f"module 'solbench.judge' has no attribute {name!r}")
-    value = getattr(import_module(f"solbench.judge.{home}"), name)
-    globals()[name] = value
-    return value
+__getattr__ = imported_on_use(__name__, _HOMES)

@@ -5,8 +5,9 @@ Names are imported on first use: the client needs nothing but the standard libra
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from solbench._lazy import imported_on_use
 
 if TYPE_CHECKING:
     from solbench.service._app import make_app as make_app
@@ -46,12 +47,4 @@ __all__ = [
     "serve",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    """Import the module that has ``name`` (PEP 562)."""
-    home = _HOMES.get(name)
-    if home is None:
-        raise AttributeError(f"module 'solbench.service' has no attribute {name!r}")
-    value = getattr(import_module(f"solbench.service.{home}"), name)
-    globals()[name] = value
-    return value
+__getattr__ = imported_on_use(__name__, _HOMES)

@@ -5,8 +5,9 @@ Nothing here imports torch until inputs are made or outputs are read.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from solbench._lazy import imported_on_use
 from solbench.spec._axes import evaluate, holds, parse_expression
 from solbench.spec._check import Finding, check
 from solbench.spec._check_solution import signature_error
@@ -26,6 +27,7 @@ from solbench.spec._definition import (
 from solbench.spec._document import read_json_text
 from solbench.spec._dtypes import DTYPES, Dtype, dtype_of, torch_dtype
 from solbench.spec._problem import Problem, load_problem, make_problem
+from solbench.spec._python_source import parse_python
 from solbench.spec._reference import (
     load_entrypoint,
     load_reference,
@@ -167,6 +169,7 @@ __all__ = [
     "pack",
     "pack_float4",
     "parse_expression",
+    "parse_python",
     "problem_digest",
     "read_json_text",
     "read_trace_lines",
@@ -185,10 +188,4 @@ __all__ = [
     "write_json",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _WITH_TORCH:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
-
-    return getattr(import_module(f"{__name__}.{_WITH_TORCH[name]}"), name)
+__getattr__ = imported_on_use(__name__, _WITH_TORCH)
