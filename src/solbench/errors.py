@@ -106,13 +106,32 @@ class UnsupportedPrecision(InputError):
 
 
 class MissingExtra(InputError):
-    """An optional dependency is missing; the remedy is the pip command."""
+    """An optional dependency is missing, or something that it needs itself; the remedy is the pip command.
 
-    def __init__(self, package: str, extra: str) -> None:
-        super().__init__(
-            f"the package '{package}' is not installed",
-            remedy=f"Install it with: pip install 'solbench[{extra}]'",
-        )
+    ``error``: what its import raised.
+    """
+
+    def __init__(self, package: str, extra: str, error: ImportError | None = None) -> None:
+        if error is not None and _is_installed(package):
+            what = f"the package '{package}' is installed, but cannot be imported: {error}"
+            remedy = f"Install what it lacks with: pip install --upgrade 'solbench[{extra}]'"
+        else:
+            what = f"the package '{package}' is not installed"
+            remedy = f"Install it with: pip install 'solbench[{extra}]'"
+        super().__init__(what, remedy=remedy)
+
+
+def _is_installed(package: str) -> bool:
+    from importlib.metadata import (
+        PackageNotFoundError,
+        version,
+    )  # every process imports this module
+
+    try:
+        version(package)
+    except PackageNotFoundError:
+        return False
+    return True
 
 
 class CaptureError(SolBenchError):

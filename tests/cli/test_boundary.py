@@ -38,6 +38,43 @@ def test_each_kind_of_error_has_its_exit_code(error: SolBenchError, code: int) -
     assert exit_code(error) == code
 
 
+def test_a_missing_extra_is_told_apart_from_one_that_lacks_something_itself() -> None:
+    lacking = ModuleNotFoundError("No module named 'annotated_doc'", name="annotated_doc")
+    assert str(MissingExtra("pydantic", "serve", lacking)) == (
+        "the package 'pydantic' is installed, but cannot be imported: No module named 'annotated_doc'. "
+        "Install what it lacks with: pip install --upgrade 'solbench[serve]'"
+    )
+    absent = ModuleNotFoundError("No module named 'no_such'", name="no_such")
+    assert str(MissingExtra("no-such-package", "serve", absent)) == (
+        "the package 'no-such-package' is not installed. Install it with: pip install 'solbench[serve]'"
+    )
+
+
+@pytest.mark.parametrize("blocked", ["annotated_doc", "starlette"])
+def test_a_service_whose_framework_is_there_in_part_names_what_is_missing(blocked: str) -> None:
+    for package in ("fastapi", "uvicorn", blocked):
+        pytest.importorskip(package)
+    program = f"""
+import sys
+class Blocks:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] == {blocked!r}:
+            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+from solbench.cli import main
+sys.modules.pop({blocked!r}, None)  # the command line may need it too
+sys.meta_path.insert(0, Blocks())
+sys.argv = ["solbench", "serve", "--port", "0"]
+main()
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 3
+    words = " ".join(done.stderr.split())
+    assert f"'fastapi' is installed, but cannot be imported: No module named '{blocked}" in words
+    assert "pip install --upgrade 'solbench[serve]'" in words
+
+
 def raising(error: BaseException) -> Any:
     def call(*_: object, **__: object) -> None:
         raise error
@@ -199,7 +236,8 @@ def test_records_are_kept_and_told_when_a_run_is_stopped(
         append("[]")
         raise KeyboardInterrupt
     assert path.read_text() == '{"torn": \n{}\n[]\n'
-    assert "run.jsonl: 2 records" in capsys.readouterr().err.replace("\n", "")
+    # Without blanks: where the line is broken depends on the folder's length.
+    assert "run.jsonl:2records" in "".join(capsys.readouterr().err.split())
 
 
 def test_a_record_that_does_not_fit_names_the_file(capsys: pytest.CaptureFixture[str]) -> None:

@@ -69,5 +69,5 @@ def _import_nvml() -> Any:
     try:
         import pynvml
     except ImportError as error:
-        raise MissingExtra("nvidia-ml-py", "cuda") from error
+        raise MissingExtra("nvidia-ml-py", "cuda", error) from error
     return pynvml

@@ -41,7 +41,7 @@ def explain_page(bound: Bound, curves: CacheReport | None = None) -> str:
     try:
         from jinja2 import Environment, PackageLoader, StrictUndefined
     except ImportError as error:
-        raise MissingExtra("jinja2", "report") from error
+        raise MissingExtra("jinja2", "report", error) from error
 
     environment = Environment(
         loader=PackageLoader("solbench.report"), autoescape=True, undefined=StrictUndefined,

@@ -27,7 +27,7 @@ def figure(width: float, height: float) -> Iterator[Figure]:
         import matplotlib as mpl
         from matplotlib.figure import Figure as NewFigure
     except ImportError as error:
-        raise MissingExtra("matplotlib", "report") from error
+        raise MissingExtra("matplotlib", "report", error) from error
 
     with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": "solbench"}):
         yield NewFigure(figsize=(width, height), layout="constrained")

@@ -81,7 +81,7 @@ def html_page(traces: Sequence[Trace], title: str = "SolBench results") -> str:
     try:
         from jinja2 import Environment, PackageLoader, StrictUndefined
     except ImportError as error:
-        raise MissingExtra("jinja2", "report") from error
+        raise MissingExtra("jinja2", "report", error) from error
     from solbench.report._roofline import roofline_svg
 
     environment = Environment(

@@ -19,8 +19,8 @@ try:
     from fastapi.concurrency import run_in_threadpool
     from fastapi.exceptions import RequestValidationError
     from fastapi.responses import JSONResponse
-except ModuleNotFoundError:
-    raise MissingExtra("fastapi", "serve") from None
+except ImportError as error:
+    raise MissingExtra("fastapi", "serve", error) from error
 
 CLIENT_HEADER = "X-SolBench-Client"
 _SCHEMAS = "#/components/schemas/"

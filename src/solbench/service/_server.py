@@ -47,8 +47,8 @@ def running(settings: Settings, make_judge: Callable[[str], EvaluatesAsync]) -> 
 
     try:
         import uvicorn
-    except ModuleNotFoundError:
-        raise MissingExtra("uvicorn", "serve") from None
+    except ImportError as error:
+        raise MissingExtra("uvicorn", "serve", error) from error
     if not settings.token and not is_loopback(settings.host):
         raise InputError(
             f"others can reach {settings.host}, and there is no token",

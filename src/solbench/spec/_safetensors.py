@@ -21,8 +21,8 @@ def load_safetensors(
     """The tensor on the CPU; ``SpecError`` if file, key, shape or dtype are not as declared."""
     try:
         from safetensors import SafetensorError, safe_open
-    except ModuleNotFoundError:
-        raise MissingExtra("safetensors", "data") from None
+    except ImportError as error:
+        raise MissingExtra("safetensors", "data", error) from error
     file = find_blob(problem, descriptor.path)
     try:
         with safe_open(file, framework="pt") as tensors:

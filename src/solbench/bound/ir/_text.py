@@ -76,6 +76,6 @@ def derive_from_ir(
 def _yaml() -> Any:
     try:
         import yaml
-    except ModuleNotFoundError:
-        raise MissingExtra("pyyaml", "ir") from None
+    except ImportError as error:
+        raise MissingExtra("pyyaml", "ir", error) from error
     return yaml

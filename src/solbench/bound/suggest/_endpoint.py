@@ -33,8 +33,8 @@ class Endpoint:
         wanted: Any = {"response_format": {"type": "json_object"}} if as_json else {}
         try:
             import openai
-        except ModuleNotFoundError:
-            raise MissingExtra("openai", "llm") from None
+        except ImportError as error:
+            raise MissingExtra("openai", "llm", error) from error
         client = openai.OpenAI(
             base_url=self.base_url, api_key=self.key, timeout=TIMEOUT_S, max_retries=1
         )
