@@ -50,6 +50,7 @@ __all__ = [
     "push",
     "push_bands",
     "rank_reps",
+    "ranks_of",
 ]
 
 
@@ -108,7 +109,7 @@ def _pull_box(box: Box, axes: Axes, shape: Shape, ranks: Shape) -> Box | None:
         if isinstance(axis, Fixed):
             sets[dim] = range(axis.index, axis.index + 1)
         elif isinstance(axis, Taps):
-            others = {r for d, a in enumerate(axes) if d != dim for r in _ranks_of(a)}
+            others = {r for d, a in enumerate(axes) if d != dim for r in ranks_of(a)}
             sets[dim] = _through_taps(axis, box, others)
         elif isinstance(axis, Along | Table):
             sets[dim] = map_set(axis, box.sets[axis.rank])
@@ -145,7 +146,8 @@ def _factored(joint: Joint, windows: Sequence[set[int]]) -> list[Joint]:
     return parts if whole == int(np.count_nonzero(mask)) else [joint]
 
 
-def _ranks_of(axis: Axis) -> tuple[int, ...]:
+def ranks_of(axis: Axis) -> tuple[int, ...]:
+    """Ranks that say where an axis reads."""
     if isinstance(axis, Taps):
         return (axis.rank, axis.tap)
     return (axis.rank,) if isinstance(axis, Along | Table) else ()

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import inf
 
+import numpy as np
+
 from solbench.bound import (
     _access,
     _complex,
@@ -17,7 +19,7 @@ from solbench.bound import (
     _reshape,
     _symmetry,
 )
-from solbench.bound._access import Along, Fixed, Table
+from solbench.bound._access import Along, Fixed, Table, Taps
 from solbench.bound._contraction import Pool, Work
 from solbench.bound._lift import LiftedGraph, Step
 from solbench.bound._lifted import Map, Operand, Reshape
@@ -275,7 +277,19 @@ def _merged_pools(item: Map, result: Demanded) -> list[Pool | None]:
             return [None]
         if not any(_same_pool(pool, other) for other in unique):
             unique.append(pool)
-    return unique if 0 < len(unique) <= 16 else [None]
+    needed = [p for p in unique if not any(_follows(p, q) for q in unique if q is not p)]
+    return needed if 0 < len(needed) <= 16 else [None]
+
+
+def _follows(coarse: Pool | None, fine: Pool | None) -> bool:
+    """Whether the sums of one use are sums of those of another."""
+    if coarse is None or fine is None:
+        return False
+    return all(
+        c is _reps.CONST or c is f or f is None
+        or (not isinstance(c, str | None) and not isinstance(f, str) and bool((c[f] == c).all()))
+        for c, f in zip(coarse, fine, strict=True)
+    )  # fmt: skip
 
 
 def _same_pool(left: Pool, right: Pool | None) -> bool:
@@ -309,15 +323,27 @@ def _pool_back(
         return None
     shape = lifted.values[operand.value].shape
     back: list[_reps.Rep] = []
-    ranks = [a.rank for a in operand.axes if isinstance(a, Along | Table)]
+    ranks = [r for a in operand.axes for r in _access.ranks_of(a)]
     for axis, size in zip(operand.axes, shape, strict=True):
-        if isinstance(axis, Along | Table) and ranks.count(axis.rank) == 1:  # else a diagonal
+        alone = all(ranks.count(r) == 1 for r in _access.ranks_of(axis))  # else a diagonal
+        if isinstance(axis, Along | Table) and alone:
             rep = sums[axis.rank]
             usable = rep is _reps.CONST or (isinstance(axis, Along) and axis.identity)
             back.append(rep if usable and size == item.ranks[axis.rank] else None)
+        elif isinstance(axis, Taps) and alone and sums[axis.tap] is _reps.CONST:
+            back.append(_summed_windows(axis, sums[axis.rank], size))
         else:
             back.append(None)
     return None if all(r is None for r in back) else tuple(back)
+
+
+def _summed_windows(axis: Taps, rep: _reps.Rep, size: int) -> _reps.Rep:
+    """Positions of windows that are summed belong together, if no window of another sum has any of them."""
+    window, tap = np.nonzero(axis.table >= 0)
+    places, own = axis.table[window, tap], _reps.labels(rep, len(axis.table))[window]
+    classes = len(axis.table) + np.arange(size)  # what no window has stands alone
+    classes[places] = own
+    return _reps.canonical(classes) if np.array_equal(classes[places], own) else None
 
 
 def plain_flops(item: Map) -> int:

@@ -69,6 +69,9 @@ def _reshaped_pin(pin: Pin | None, source: Shape, target: Shape) -> Pin | None:
 
 def rank_reps(node: Map, values: Values, facts: Known) -> list[Rep]:
     """Along each rank, which iterations compute equal slices."""
+    if node.updates is not None and node.flavour == "computed":
+        # sums of what is read whole: each position gets a part of its own
+        return [None] * len(node.ranks)
     owns = [operand_reps(o, node.ranks, values, facts) for o in node.operands]
     result: list[Rep] = [
         _reps.pair([own[rank] for own in owns], size) for rank, size in enumerate(node.ranks)

@@ -14,6 +14,7 @@ from typing import Literal
 from solbench.bound._access import Along, Axes, Fixed, Table, Taps
 from solbench.bound._region import Box, Region, Shape
 from solbench.bound._reps import Rep
+from solbench.bound._sets import Indices
 from solbench.bound._spans import Span, SpanRule
 
 
@@ -59,6 +60,15 @@ class Operand:
     """Part of the iteration space that does not."""
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class SummedByIndex:
+    """Slice ``i`` of an operand along one dimension is added to slice ``table[i]`` of the result."""
+
+    operand: int
+    dim: int
+    table: Indices
+
+
 Flavour = Literal["computed", "moved", "picked", "product", "offset"]
 """How precision travels: a new rounding; values moved unchanged; values of operand 0 picked by the others; a
 product, whose scale stays apart; a sum with an offset, exact on small integers."""
@@ -91,6 +101,8 @@ class Map:
     """Operand 0 is overwritten inside this box and unchanged elsewhere."""
     span: SpanRule | None = None
     """Which numbers the results can be; values that are moved keep theirs."""
+    summed: SummedByIndex | None = None
+    """Slices of an operand are added to those of operand 0."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

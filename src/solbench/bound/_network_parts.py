@@ -10,7 +10,7 @@ from typing import Protocol
 import numpy as np
 
 from solbench.bound import _access, _reshape
-from solbench.bound._access import Along, Axes, Fixed, Table
+from solbench.bound._access import Along, Fixed, Table, Taps
 from solbench.bound._demand import Demanded, needed_space, read_region
 from solbench.bound._lift import LiftedGraph
 from solbench.bound._lifted import Map, Operand, Reshape
@@ -40,6 +40,10 @@ class Dim:
     """Whether the indices run over all positions in order."""
     span: range | None
     """Positions that are read, if they are known to be one interval."""
+    start: int | None = None
+    """Position where all indices are 0; ``None`` where positions do not follow from the indices alone."""
+    step: int = 1
+    """Positions from one value of the last index to the next."""
 
 
 NOTHING = Dim((), exact=False, span=None)
@@ -99,13 +103,25 @@ def partial_ranks(region: Region) -> frozenset[int]:
     return frozenset(cut | {d for j in box.joints for d in j.dims})
 
 
-def is_plain(item: Map) -> bool:
-    """Whether operands and result are read and written rank by rank."""
-    axes = (*(o.axes for o in item.operands), *item.out_axes)
+def is_followed(item: Map) -> bool:
+    """Whether operands and result are read and written rank by rank, or through windows and tables."""
+    kinds = (Fixed, Along, Table, Taps)
     return (
         len(item.outs) == 1
-        and all(o.within is None and o.outside is None for o in item.operands)
-        and all(isinstance(a, Fixed | Along) for own in axes for a in own)
+        and all(o.outside is None for o in item.operands)
+        and all(isinstance(a, kinds) for o in item.operands for a in o.axes)
+        and all(isinstance(a, Fixed | Along) for a in item.out_axes[0])
+    )
+
+
+def is_gather(item: Map) -> bool:
+    """Slices of operand 0 picked by known indices."""
+    kinds = (Along, Table)
+    return (
+        item.flavour == "picked"
+        and item.pin is not None
+        and all(isinstance(a, kinds) for a in item.operands[0].axes)
+        and item.operands[0].within is None
     )
 
 
@@ -121,6 +137,12 @@ def is_sum(item: Map) -> bool:
         and not item.coupled
         and any(n != 1 and summed(item, r) for r, n in enumerate(item.ranks))
     )
+
+
+def is_zero(value: int, lifted: LiftedGraph) -> bool:
+    """Whether a value is known to be zero everywhere."""
+    pin = lifted.facts[value].pin
+    return pin is not None and pin.value == 0 and pin.free is None
 
 
 def is_addition(item: Map) -> bool:
@@ -146,36 +168,19 @@ def ranks_of(maker: Map, dims: Sequence[Dim]) -> list[Dim] | None:
     return ranks
 
 
-def through_axes(
-    axes: Axes, ranks: Sequence[Dim], shape: Shape, space: Splitter
-) -> list[Dim] | None:
-    """Dimensions of an operand by the indices of the ranks; ``None`` where it is read otherwise."""
-    result = []
-    for axis, size in zip(axes, shape, strict=True):
-        if isinstance(axis, Fixed):
-            result.append(replace(NOTHING, span=range(axis.index, axis.index + 1), exact=size == 1))
-        elif isinstance(axis, Along):
-            result.append(_along(axis, ranks[axis.rank], size))
-        elif isinstance(axis, Table):
-            found = _picked(axis.table, ranks[axis.rank], size, space)
-            if found is None:
-                return None
-            result.append(found)
-        else:
-            return None
-    return result
-
-
-def _along(axis: Along, dim: Dim, size: int) -> Dim:
-    span = None
+def along(axis: Along, dim: Dim, size: int) -> Dim:
+    """A dimension read at ``start + step * rank``."""
+    span, start = None, None
     if dim.span is not None and axis.step == 1:
         span = range(dim.span.start + axis.start, dim.span.stop + axis.start)
     exact = dim.exact and axis.step == 1 and span == range(size)
-    return Dim(dim.atoms, exact, span)
+    if dim.start is not None:
+        start = axis.start + axis.step * dim.start
+    return Dim(dim.atoms, exact, span, start, axis.step * dim.step)
 
 
-def _picked(table: Indices, dim: Dim, size: int, space: Splitter) -> Dim | None:
-    """A dimension read by a table: repeated elements or tensors, or every position once."""
+def picked(table: Indices, dim: Dim, size: int, space: Splitter) -> Dim | None:
+    """A dimension read by a table of repeated elements or tensors."""
     count = len(table)
     if dim.exact and size and count % size == 0 and count > size:
         places = np.arange(count)
@@ -186,8 +191,6 @@ def _picked(table: Indices, dim: Dim, size: int, space: Splitter) -> Dim | None:
             if np.array_equal(table, table_form):
                 parts = regrouped([dim], sizes, space)
                 return None if parts is None else parts[own]
-    if len(np.unique(table)) == count:
-        return Dim(dim.atoms, exact=False, span=None)
     return None
 
 
@@ -195,7 +198,9 @@ def through_reshape(
     dims: Sequence[Dim], shape: Shape, source: Shape, space: Splitter
 ) -> list[Dim] | None:
     """Dimensions before a change of shape."""
-    result = [replace(NOTHING, exact=n == 1, span=range(1) if n == 1 else None) for n in source]
+    result = [
+        replace(NOTHING, exact=True, span=range(1), start=0) if n == 1 else NOTHING for n in source
+    ]
     if 0 in shape:
         return None
     for mine, theirs in _reshape.groups(shape, source):
@@ -215,7 +220,7 @@ def regrouped(dims: Sequence[Dim], sizes: Sequence[int], space: Splitter) -> lis
     if len(sizes) == 1:
         atoms = tuple(a for d in dims for a in d.atoms)
         exact = all(d.exact for d in dims)
-        return [Dim(atoms, exact, range(sizes[0]) if exact else None)]
+        return [Dim(atoms, exact, range(sizes[0]) if exact else None, 0 if exact else None)]
     if not all(d.exact for d in dims):
         return None
     waiting = list(space.resolve([a for d in dims for a in d.atoms]))
@@ -233,23 +238,28 @@ def regrouped(dims: Sequence[Dim], sizes: Sequence[int], space: Splitter) -> lis
                 atom, rest = pair
                 waiting.insert(0, rest)
             own.append(atom)
-        result.append(Dim(tuple(own), exact=True, span=range(size)))
+        result.append(Dim(tuple(own), exact=True, span=range(size), start=0))
     return None if waiting else result
 
 
 def only_operand(maker: Map, ranks: Sequence[Dim]) -> Operand | None:
-    """The one operand that the positions read come from: a view, a cast, a piece of a concatenation."""
+    """The one operand that the positions read come from: a view, a cast, a piece of a concatenation.
+
+    Limited to where it is read, if that is not everywhere.
+    """
+    if is_gather(maker):
+        return maker.operands[0]
     if maker.flavour not in ("moved", "product", "computed"):
         return None
-    if len(maker.operands) == 1 and maker.operands[0].within is None:
-        return maker.operands[0] if maker.operands[0].outside is None else None
     chosen = []
     for operand in maker.operands:
         inside = _lies_in(operand, ranks, maker.ranks)
+        if inside is None and len(maker.operands) == 1 and maker.linear:
+            return operand  # some of it, zeros elsewhere
         if inside is None:
             return None
         if inside:
-            chosen.append(operand)
+            chosen.append(replace(operand, within=None, outside=None))
     return chosen[0] if len(chosen) == 1 else None
 
 

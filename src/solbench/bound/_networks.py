@@ -7,110 +7,27 @@ followed back through everything linear; its cheapest order is what a kernel mus
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import pairwise
-from math import prod
 
-from solbench.bound import _access, _network_parts, _region
-from solbench.bound._access import Along, Fixed
+from solbench.bound import _network_parts, _region, _selections
+from solbench.bound._access import Along
 from solbench.bound._chains import Saving
-from solbench.bound._demand import Demanded, StepCost
+from solbench.bound._demand import Demanded, StepCost, needed_space
 from solbench.bound._lift import LiftedGraph
 from solbench.bound._lifted import Map, Reshape
-from solbench.bound._network_order import Atoms, fewest_multiply_adds
+from solbench.bound._network import Addend, Network, saved_together
 from solbench.bound._network_parts import Dim, Reading
-from solbench.bound._region import Region
+from solbench.bound._network_space import Space, TooManyTuples
 
-MAX_FACTORS = 8
-"""Largest network; the search is exponential in it."""
+MAX_TERMS = 8
+"""Most terms of a sum that are followed one by one."""
 MAX_DEPTH = 48
 """Steps that are followed behind the last contraction."""
 MAX_PIECES = 8
 """Most pieces of a concatenation that are looked at one by one."""
-
-
-@dataclass(slots=True)
-class _Space:
-    """Indices of a network and how many points they span."""
-
-    region: Region
-    sizes: dict[int, int] = field(default_factory=dict)
-    ranks: dict[int, int] = field(default_factory=dict)
-    """Index → rank of the last contraction, for ranks that are not needed in full or under a mask."""
-    parts: dict[int, tuple[int, ...]] = field(default_factory=dict)
-    """Index → what it was split into."""
-    counted: dict[frozenset[int], int] = field(default_factory=dict)
-
-    def new(self, size: int) -> int:
-        atom = len(self.sizes)
-        self.sizes[atom] = size
-        return atom
-
-    def split(self, atom: int, major: int) -> tuple[int, int] | None:
-        """An index as two, the first of size ``major``; nothing if the region does not let it."""
-        if atom in self.ranks or self.sizes[atom] % major:
-            return None
-        pair = self.new(major), self.new(self.sizes[atom] // major)
-        self.parts[atom] = pair
-        return pair
-
-    def resolve(self, atoms: Iterable[int]) -> Iterator[int]:
-        """Indices as they are by now, without those of size 1."""
-        for atom in atoms:
-            if atom in self.parts:
-                yield from self.resolve(self.parts[atom])
-            elif self.sizes[atom] != 1:
-                yield atom
-
-    def count(self, atoms: Atoms) -> int:
-        free = prod(self.sizes[a] for a in atoms if a not in self.ranks)
-        bound = frozenset(self.ranks[a] for a in atoms if a in self.ranks)
-        if bound not in self.counted:
-            shape = self.region.shape
-            axes = tuple(Along(r) if r in bound else Fixed() for r in range(len(shape)))
-            self.counted[bound] = _access.pull(self.region, axes, shape).count() if bound else 1
-        return free * self.counted[bound]
-
-
-@dataclass(slots=True)
-class _Network:
-    """What one contraction multiplies."""
-
-    space: _Space
-    shown: list[int]
-    factors: list[list[int]] = field(default_factory=list)
-    added: list[tuple[int, int, list[int]]] = field(default_factory=list)
-    """What is added to a product on the way, with the first of the product's factors and the end of them: once
-    the order changes it is multiplied by the other factors itself."""
-    spent: Fraction = Fraction(0)
-    """Multiply-adds in the order of the program."""
-    steps: list[StepCost] = field(default_factory=list)
-    owned: list[StepCost] = field(default_factory=list)
-    """Those whose results nothing else reads."""
-    stopped_at_sum: bool = False
-    """Whether something is added on the way that was not crossed."""
-    depth: int = 0
-    """Steps between the last contraction and the operand that is followed."""
-    waiting: int = 0
-    """Operands that are still to be followed."""
-
-    @property
-    def is_full(self) -> bool:
-        return len(self.factors) + self.waiting >= MAX_FACTORS
-
-    def saved(self) -> int:
-        """Multiply-adds that the best order saves."""
-        best = self._best(self.factors)
-        for start, end, addend in self.added:
-            best += self._best([*self.factors[:start], addend, *self.factors[end:]])
-        return max(0, int(self.spent) - best)
-
-    def _best(self, factors: list[list[int]]) -> int:
-        sets = [frozenset(self.space.resolve(f)) for f in factors]
-        shown = frozenset(self.space.resolve(self.shown))
-        return fewest_multiply_adds(sets, shown, self.space.count)
 
 
 @dataclass(slots=True)
@@ -124,11 +41,20 @@ class _Search:
     readings: dict[int, list[Reading]]
     apart: dict[int, bool] = field(default_factory=dict)
 
-    def network(self, root: StepCost, within: tuple[int, range] | None, *, adds: bool) -> _Network:
-        """Everything linear behind a contraction, or behind a part of it along one rank."""
+    def network(
+        self,
+        root: StepCost,
+        within: tuple[int, range] | None,
+        *,
+        adds: bool,
+        picks: tuple[int, ...] = (),
+    ) -> Network:
+        """Everything linear behind a contraction or a sum, or behind a part of it along one rank."""
         item = root.step.lifted
-        assert isinstance(item, Map) and root.space is not None and root.work is not None
+        assert isinstance(item, Map)
         region, share = root.space, Fraction(1)
+        if region is None:
+            region = needed_space(item, self.found, self.lifted)
         if within is not None:
             rank, part = within
             whole = _region.full_box(region.shape)
@@ -136,7 +62,7 @@ class _Search:
             smaller = region.intersect(_region.Box(sets))
             share = Fraction(smaller.count(), max(region.count(), 1))
             region = smaller
-        space = _Space(region)
+        space = Space(region)
         partial = _network_parts.partial_ranks(region)
         dims = []
         for rank, size in enumerate(item.ranks):
@@ -144,28 +70,36 @@ class _Search:
             if rank in partial:
                 space.ranks[atom] = rank
             span = within[1] if within is not None and within[0] == rank else range(size)
-            dims.append(Dim((atom,), exact=len(span) == size, span=span))
+            dims.append(Dim((atom,), exact=len(span) == size, span=span, start=0))
         kept = [a.rank for a in item.out_axes[0] if isinstance(a, Along)]
-        network = _Network(space, [dims[r].atoms[0] for r in kept])
-        network.spent += root.work.macs * share
-        network.steps.append(root)
-        network.owned.append(root)
-        self._operands(item, dims, network, adds)
+        network = Network(space, item, [dims[r].atoms[0] for r in kept], picks=picks)
+        if root.work is not None:
+            network.of_last = root.work.macs * share
+            network.spent += network.of_last
+            network.steps.append(root)
+            network.owned.append(root)
+        if item.summed is None:
+            self._operands(item, dims, network, adds)
+        else:
+            self._sum_by_index(item, dims, network, adds)
         return network
 
-    def _operands(self, item: Map, ranks: list[Dim], network: _Network, adds: bool) -> None:
+    def _operands(self, item: Map, ranks: list[Dim], network: Network, adds: bool) -> None:
         """Follow every operand of a map."""
         network.waiting += len(item.operands)
         for operand in item.operands:
             shape = self.lifted.values[operand.value].shape
-            dims = _network_parts.through_axes(operand.axes, ranks, shape, network.space)
+            found = _selections.read(operand, item, ranks, shape, network.space)
             network.waiting -= 1
-            if dims is None:  # read in a way that is not followed: a factor with all its indices
+            if found is None:  # read in a way that is not followed: a factor with all its indices
                 network.factors.append([a for d in ranks for a in d.atoms])
-            else:
-                self._follow(operand.value, dims, network, adds)
+                continue
+            if found.selection:
+                network.selections.append(found.selection)
+                network.windows_of_last += item is network.last
+            self._follow(operand.value, found.dims, network, adds)
 
-    def _follow(self, value: int, dims: list[Dim], network: _Network, adds: bool) -> None:
+    def _follow(self, value: int, dims: list[Dim], network: Network, adds: bool) -> None:
         maker = self.lifted.maker.get(value)
         alone = maker is not None and (
             len(self.readings.get(value, ())) == 1 or self._read_apart(value)
@@ -176,7 +110,7 @@ class _Search:
             network.factors.append([a for d in dims for a in d.atoms])
         network.depth -= 1
 
-    def _share(self, value: int, dims: list[Dim], space: _Space) -> Fraction:
+    def _share(self, value: int, dims: list[Dim], space: Space) -> Fraction:
         """How much of what is needed of a value is read here."""
         here = space.count(frozenset(space.resolve([a for d in dims for a in d.atoms])))
         return min(Fraction(1), Fraction(here, max(self.found.need[value].count(), 1)))
@@ -189,7 +123,7 @@ class _Search:
         return self.apart[value]
 
     def _expand(
-        self, maker: Map | Reshape, value: int, dims: list[Dim], network: _Network,
+        self, maker: Map | Reshape, value: int, dims: list[Dim], network: Network,
         adds: bool,
     ) -> bool:  # fmt: skip
         """Replace a value by what it is made of; whether that was possible."""
@@ -201,8 +135,11 @@ class _Search:
                 self._follow(maker.value, moved, network, adds)
             return moved is not None
         ranks = _network_parts.ranks_of(maker, dims)
-        if ranks is None or not (maker.linear or maker.updates is not None):
+        linear = maker.linear or maker.updates is not None or _network_parts.is_gather(maker)
+        if ranks is None or not linear:
             return False
+        if maker.summed is not None:
+            return self._sum_by_index(maker, ranks, network, adds)
         if maker.contracts or _network_parts.is_sum(maker):
             return self._contraction(maker, value, dims, ranks, network, adds)
         if maker.flavour == "product" and len(maker.operands) == 2:
@@ -213,23 +150,49 @@ class _Search:
         if len(maker.operands) == 2 and _network_parts.is_addition(maker):
             network.stopped_at_sum |= not adds
             return adds and self._addition(maker, ranks, network)
+        return self._view(maker, ranks, network, adds)
+
+    def _view(self, maker: Map, ranks: list[Dim], network: Network, adds: bool) -> bool:
+        """Go on with the one operand that the positions read come from."""
         chosen = _network_parts.only_operand(maker, ranks)
         if chosen is None:
             return False
         source = self.lifted.values[chosen.value].shape
-        through = _network_parts.through_axes(chosen.axes, ranks, source, space)
-        if through is None:
+        found = _selections.read(chosen, maker, ranks, source, network.space)
+        if found is None:
             return False
-        self._follow(chosen.value, through, network, adds)
+        network.crossed_views = True
+        if found.selection:
+            network.selections.append(found.selection)
+        self._follow(chosen.value, found.dims, network, adds)
+        return True
+
+    def _sum_by_index(self, maker: Map, ranks: list[Dim], network: Network, adds: bool) -> bool:
+        """Go on with what is summed by index; what it is added to is a term of its own."""
+        assert maker.summed is not None
+        source, base = maker.operands[maker.summed.operand], maker.operands[0]
+        zero = _network_parts.is_zero(base.value, self.lifted)
+        network.stopped_at_sum |= not zero and not adds
+        if network.is_full or not (zero or adds):
+            return False
+        shape = self.lifted.values[source.value].shape
+        found = _selections.summed_by_index(maker.summed, ranks, shape, network.space)
+        if found is None:
+            return False
+        start = len(network.factors)
+        network.selections.append(found.selection)
+        self._follow(source.value, found.dims, network, adds)
+        if not zero:
+            self._add(base.value, ranks, start, network)
         return True
 
     def _contraction(
-        self, maker: Map, value: int, dims: list[Dim], ranks: list[Dim], network: _Network,
+        self, maker: Map, value: int, dims: list[Dim], ranks: list[Dim], network: Network,
         adds: bool,
     ) -> bool:  # fmt: skip
         """Replace the result of a product, or of a sum, by its operands."""
         cost = self.costs.get(value)
-        if network.is_full or not _network_parts.is_plain(maker):
+        if network.is_full or not _network_parts.is_followed(maker):
             return False
         if maker.contracts and (cost is None or cost.work is None):
             return False
@@ -246,36 +209,46 @@ class _Search:
         self._operands(maker, ranks, network, adds)
         return True
 
-    def _addition(self, maker: Map, ranks: list[Dim], network: _Network) -> bool:
-        """Go on with the operand that comes from a product; the other is multiplied by itself."""
-        leading = [o for o in maker.operands if self._leads_to_product(o.value)]
-        if len(leading) != 1:
+    def _addition(self, maker: Map, ranks: list[Dim], network: Network) -> bool:
+        """Go on with a term that comes from a product; the other is multiplied by itself."""
+        leading = [i for i, o in enumerate(maker.operands) if self._comes_from_product(o.value)]
+        if not leading:
             return False
-        (main,) = leading
-        (other,) = (o for o in maker.operands if o is not main)
+        place = len(network.picked)
+        chosen = network.picks[place] if place < len(network.picks) else leading[0]
+        if place >= len(network.picks):
+            network.other_picks += [(*network.picked, i) for i in leading if i != chosen]
+        network.picked.append(chosen)
+        main, other = maker.operands[chosen], maker.operands[1 - chosen]
         values, space = self.lifted.values, network.space
-        dims = [
-            _network_parts.through_axes(o.axes, ranks, values[o.value].shape, space)
-            for o in (main, other)
+        found = [
+            _selections.read(o, maker, ranks, values[o.value].shape, space) for o in (main, other)
         ]
-        if dims[0] is None or dims[1] is None:
+        if found[0] is None or found[1] is None:
             return False
         start = len(network.factors)
-        self._follow(main.value, dims[0], network, True)
-        addend = [a for d in dims[1] for a in d.atoms]
-        network.added.append((start, len(network.factors), addend))
+        network.selections += [f.selection for f in found if f is not None and f.selection]
+        self._follow(main.value, found[0].dims, network, True)
+        self._add(other.value, found[1].dims, start, network)
         return True
 
-    def _leads_to_product(self, value: int) -> bool:
-        """Through views alone."""
-        while (made := self.lifted.maker.get(value)) is not None and value not in self.costs:
-            if isinstance(made, Reshape):
-                value = made.value
-            elif made.linear and len(made.operands) == 1:
-                value = made.operands[0].value
-            else:
-                return False
-        return value in self.costs
+    def _add(self, value: int, dims: Sequence[Dim], start: int, network: Network) -> None:
+        """Note what is added to the product of the factors from ``start`` on."""
+        if not _network_parts.is_zero(value, self.lifted):
+            atoms = [a for d in dims for a in d.atoms]
+            made = self._comes_from_product(value)
+            network.added.append(Addend(value, start, len(network.factors), atoms, made))
+
+    def _comes_from_product(self, value: int, steps: int = 8) -> bool:
+        """Through views, factors and sums."""
+        made = self.lifted.maker.get(value)
+        if value in self.costs or made is None or not steps:
+            return value in self.costs
+        if isinstance(made, Reshape):
+            return self._comes_from_product(made.value, steps - 1)
+        return made.linear and any(
+            self._comes_from_product(o.value, steps - 1) for o in made.operands
+        )
 
 
 def network_savings(lifted: LiftedGraph, found: Demanded) -> list[Saving]:
@@ -290,9 +263,7 @@ def network_savings(lifted: LiftedGraph, found: Demanded) -> list[Saving]:
     result = []
     for cost in reversed(found.costs):
         item = cost.step.lifted
-        if id(cost) in inside or cost.space is None or cost.work is None or not cost.work.macs:
-            continue
-        if not isinstance(item, Map) or not _network_parts.is_plain(item):
+        if id(cost) in inside or not isinstance(item, Map) or not _is_last(cost, item):
             continue
         saving = _best_saving(cost, item, search)
         if saving is not None:
@@ -301,26 +272,54 @@ def network_savings(lifted: LiftedGraph, found: Demanded) -> list[Saving]:
     return result
 
 
+def _is_last(cost: StepCost, item: Map) -> bool:
+    """Whether a network may end here: in a contraction, or in a sum of what contractions made."""
+    if item.contracts:
+        counted = cost.space is not None and cost.work is not None and cost.work.macs > 0
+        return counted and _network_parts.is_followed(item)
+    if item.summed is not None:
+        return True
+    return _network_parts.is_sum(item) and _network_parts.is_followed(item)
+
+
 def _best_saving(cost: StepCost, item: Map, search: _Search) -> Saving | None:
     """The greater saving of a network with and without what is added on the way."""
     best: Saving | None = None
-    parts = _pieces(item, search)
+    parts = [None] if item.summed is not None else _pieces(item, search)
     for adds in (False, True):
-        macs, steps, owned, stopped = 0, {id(cost)}, {id(cost)}, False
+        macs, used, stopped = 0, list[Network](), False
         for part in parts:
-            network = search.network(cost, part, adds=adds)
-            stopped |= network.stopped_at_sum
-            if len(network.factors) > 2:
-                saved = network.saved()
-                macs += saved
-                if saved:
-                    steps |= {id(s) for s in network.steps}
-                    owned |= {id(s) for s in network.owned}
+            runs, complete = _runs(cost, part, adds, search)
+            stopped |= any(r.stopped_at_sum for r in runs)
+            saved, own = saved_together(runs, all_terms=complete)
+            macs += saved
+            used += own
         if macs > (best.macs if best else 0):
-            best = Saving(cost, frozenset(owned), macs, frozenset(steps))
+            root = cost if item.contracts else used[0].steps[0]
+            members = frozenset({id(root), *(id(c) for r in used for c in r.owned)})
+            best = Saving(root, members, macs, members | {id(c) for r in used for c in r.steps})
         if not stopped:
             break
     return best
+
+
+def _runs(
+    cost: StepCost, part: tuple[int, range] | None, adds: bool, search: _Search
+) -> tuple[list[Network], bool]:
+    """The network of every term of the sums on the way that comes from a product, and whether these are all."""
+    waiting: list[tuple[int, ...]] = [()]
+    runs: list[Network] = []
+    complete = True
+    while waiting and len(runs) < MAX_TERMS:
+        try:
+            network = search.network(cost, part, adds=adds, picks=waiting.pop(0))
+            network.weigh()
+        except TooManyTuples:
+            complete = False
+            continue
+        runs.append(network)
+        waiting += network.other_picks
+    return runs, complete and not waiting
 
 
 def _pieces(item: Map, search: _Search) -> list[tuple[int, range] | None]:

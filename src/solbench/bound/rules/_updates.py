@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from solbench.bound import _access, _region, _sets
-from solbench.bound._lifted import Map, Operand, Pin, PinRule
+from solbench.bound._lifted import Map, Operand, Pin, PinRule, SummedByIndex
 from solbench.bound._pins import Pins
 from solbench.bound._region import Box, Shape
 from solbench.bound._sets import Indices
@@ -36,6 +37,13 @@ def updated(
         (target,), (axes,), ranks, (old, *sources), flavour="computed" if accumulate else "moved",
         updates=written, pin=None if accumulate else _update_pin(written, ranks, data_first), ops=0,
     )  # fmt: skip
+
+
+def summing(update: Map, summed: SummedByIndex | None) -> Map:
+    """An update that adds slices at known places: what nothing is added to keeps its old constant."""
+    if summed is None:
+        return update
+    return replace(update, summed=summed, pin=_update_pin(update.updates, update.ranks, False))
 
 
 def _update_pin(written: Box | None, ranks: Shape, data_first: bool) -> PinRule | None:

@@ -109,6 +109,7 @@ def pad(call: Call) -> Iterable[Lifted]:
     operands = () if box is None else (call.operand("self", tuple(axes), within=box),)
     yield Map(
         call.outputs[:1], (_access.identity(len(ranks)),), ranks, operands,
+        linear=float(call.args.get("value") or 0.0) == 0.0,
         pin=None if value is None else _pins.of_box(value, box), ops=0,
     )  # fmt: skip
 

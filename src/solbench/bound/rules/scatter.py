@@ -9,12 +9,12 @@ import numpy as np
 
 from solbench.bound import _access, _pins, _region, _sets
 from solbench.bound._access import Along, Axes, Axis, Fixed, Table
-from solbench.bound._lifted import Lifted, Map, Operand, Reshape
+from solbench.bound._lifted import Lifted, Map, Operand, Reshape, SummedByIndex
 from solbench.bound._region import Box, Shape
 from solbench.bound._sets import DENSE_LIMIT, Indices
 from solbench.bound.graph import Ref
 from solbench.bound.rules._base import Call, rule
-from solbench.bound.rules._updates import along_dim, index_read, inverse, updated
+from solbench.bound.rules._updates import along_dim, index_read, inverse, summing, updated
 from solbench.bound.rules.indexing import known_indices
 
 LISTED_ELEMENTS = 1 << 22
@@ -41,8 +41,13 @@ def along_index(call: Call) -> Iterable[Lifted]:
             axes[dim] = Table(dim, inverse(table.reshape(-1), shape[dim]))
         sources.insert(0, call.operand("source", tuple(axes), within=written))
     added = "source" if accumulate else None
+    summed = (
+        SummedByIndex(1, dim, table.reshape(-1))
+        if "index_add" in call.node.op and table is not None
+        else None
+    )
     yield from _accumulated(
-        call, written, sources, added, bool(call.args.get("include_self", True))
+        call, written, sources, added, bool(call.args.get("include_self", True)), summed
     )
 
 
@@ -52,6 +57,7 @@ def _accumulated(
     sources: list[Operand],
     added: str | Ref | None,
     keeps_old: bool = True,
+    summed: SummedByIndex | None = None,
 ) -> Iterable[Lifted]:
     """An update; where sources are summed, all of them are needed, also those that collide."""
     if added is None:
@@ -59,7 +65,7 @@ def _accumulated(
         return
     whole = call.operand(added, tuple(_access.Whole() for _ in call.shape(added)), within=written)
     rest = [s for s in sources if s.value != whole.value]
-    yield updated(call, written, [whole, *rest], accumulate=keeps_old)
+    yield summing(updated(call, written, [whole, *rest], accumulate=keeps_old), summed)
 
 
 @rule("aten.scatter", "aten.scatter_add", "aten.scatter_reduce")
@@ -84,9 +90,22 @@ def scatter(call: Call) -> Iterable[Lifted]:
         else:
             part = tuple(Fixed() if d == dim else Along(d) for d in range(len(shape)))
         sources.insert(0, call.operand("src", part, within=written))
-    yield updated(
+    update = updated(
         call, written, sources, accumulate=keeps_old, data_first=call.has("src") and not accumulate
     )
+    if "scatter_add" in call.node.op and shape and table is not None:
+        update = summing(update, _summed_slices(call, dim, table))
+    yield update
+
+
+def _summed_slices(call: Call, dim: int, table: Indices) -> SummedByIndex | None:
+    """The index of ``scatter_add`` where it is the same for all elements of a slice."""
+    shape, source = call.shape(), call.shape("src")
+    lines = np.moveaxis(table, dim, 0).reshape(table.shape[dim], -1)
+    whole = all(d == dim or n == shape[d] for d, n in enumerate(source)) and source == table.shape
+    if not whole or not lines.size or not (lines == lines[:, :1]).all():
+        return None
+    return SummedByIndex(1, dim, lines[:, 0])
 
 
 def _scatter_known(call: Call, dim: int, table: Indices) -> Iterable[Lifted]:
