@@ -323,13 +323,15 @@ CASES = [
     ),
     Case(
         # a zero mask without softmax
+        # a pair costs 16 + 16, a state 16² to put a key into it and 16² to read it, as much as 8 pairs: 24 keys
+        # enter, 24 queries read, and two triangles of 8 stay pairs
         "linear_attention_mask",
         "return ((q @ k.mT) * torch.ones(32, 32, device=q.device).tril()) @ v",
         "q: f4 2 32 16; k: f4 2 32 16; v: f4 2 32 16",
         "o: f4 2 32 16",
         read=3 * 2 * 32 * 16 * 4,
         write=2 * 32 * 16 * 4,
-        flops={"fp32": 2 * 2 * 2 * (32 * 33 // 2) * 16},
+        flops={"fp32": 2 * 2 * (2 * 24 * 16 * 16 + 2 * (8 * 9 // 2) * 32)},
     ),
     Case(
         # rows 0..7 see 1..8 keys, the other 56 see 8
@@ -1132,6 +1134,8 @@ CASES = [
     ),
     Case(
         # exp(-inf) = 0 above the diagonal
+        # a pair costs 8 + 4, a state 8·4, less than 3 pairs: 14 keys enter, 14 queries read, two triangles of 2
+        # stay pairs
         "chunk_scan_decay_mask",
         (
             "t = a.shape[-1]\n"
@@ -1144,7 +1148,7 @@ CASES = [
         "o: f4 2 16 4",
         read=(32 + 256 + 256 + 128) * 4,
         write=128 * 4,
-        flops={"fp32": 2 * 2 * (16 * 17 // 2) * 8 + 2 * 2 * (16 * 17 // 2) * 4},
+        flops={"fp32": 2 * 2 * (2 * 14 * 32 + 2 * (2 * 3 // 2) * 12)},
     ),
     Case(
         # rows 5..29
@@ -1211,6 +1215,8 @@ CASES = [
     ),
     Case(
         # chunks of 16, 16, 8
+        # in 16, 4 pairs (8 + 8 each) are worth a state (8·8): 12 keys enter, 12 queries read, and two triangles
+        # of 4 stay pairs; in 8, all pairs cost less
         "remainder_chunk",
         (
             "d = torch.tril(torch.ones(16, 16, device=q.device))\n"
@@ -1225,7 +1231,7 @@ CASES = [
         "o: f4 40 8",
         read=3 * 320 * 4,
         write=320 * 4,
-        flops={"fp32": 2 * 2 * 8 * (2 * (16 * 17 // 2) + 8 * 9 // 2)},
+        flops={"fp32": 2 * (2 * (2 * 12 * 64 + 2 * (4 * 5 // 2) * 16) + 8 * 9 // 2 * 16)},
     ),
     Case(
         "block_scale_by_repeat_reshape",

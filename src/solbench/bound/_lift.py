@@ -65,6 +65,9 @@ class LiftedGraph:
     """Hidden values that can be said in two values and a box."""
     packed: set[int] = field(default_factory=set)
     """Data of one byte an element, and what is made of it: quantised numbers."""
+    separable: set[tuple[int, int, int, str, int]] = field(default_factory=set)
+    """What numbers of known tables say (see ``_prefix_factors``): value, its dimensions of row and column, the
+    question, the mask."""
     lifted_nodes: list[Node] = field(default_factory=list)
     """Calls that a rule has lifted, each distinct one once."""
 
@@ -312,8 +315,12 @@ def _place(item: Lifted, node: Node, result: LiftedGraph) -> None:
             return
         result.facts[item.out] = _facts.of_reshape(item, result.values, result.facts)
         result.maker[item.out] = item
+        if item.value in result.packed:
+            result.packed.add(item.out)
     else:
         item = _narrowed(_resolved(item, result), result)
+        if item.flavour == "picked" and any(o.value in result.packed for o in item.operands[1:]):
+            item = replace(item, pin=None)  # which codes stand for zero is chance
         for out, facts in _facts.of_map(item, result.values, result.facts).items():
             result.facts[out] = facts
             result.maker[out] = item

@@ -92,6 +92,9 @@ class _Reader:
             self._graph.known[number] = _PRESENT
         if not entry.get("selects"):
             self._lifted.data.add(number)
+        for row, column, question, mask in entry.get("separable", ()):
+            answer = number, int(row), int(column), str(question), int(mask)
+            self._lifted.separable.add(answer)
         if "without_rule" in entry:
             unknown = entry["without_rule"]
             self._lifted.opaque[number] = (str(unknown["op"]), str(unknown["line"]))

@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from solbench.bound._demand import demand
 from solbench.bound._lift import LiftedGraph, Step
 from solbench.bound._lifted import Facts, Map, Operand, Reshape, einsum
+from solbench.bound._prefixes import ask_tables
 from solbench.bound._result import CaptureRung
 from solbench.bound.graph import Node, Value
 from solbench.bound.ir._arrays import Encoder
@@ -29,6 +31,7 @@ def document(program: LiftedProgram) -> dict[str, Any]:
     """Plain data in the order in which the file is read: inputs and outputs, values, then nodes."""
     lifted, encoder = program.lifted, Encoder()
     graph = lifted.graph
+    ask_tables(lifted, demand(lifted))  # the document has what the numbers say, not the numbers
     made: dict[str, Any] = {
         "solbench_ir": FORMAT,
         "program": program.program,
@@ -107,6 +110,9 @@ def _flags(number: int, facts: Facts | None, lifted: LiftedGraph) -> dict[str, A
         made["known"] = True
     if facts is not None and facts.precision == "bit" and lifted.structure(number) is not None:
         made["selects"] = True
+    answers = sorted(key[1:] for key in lifted.separable if key[0] == number)
+    if answers:
+        made["separable"] = [list(answer) for answer in answers]
     if number in lifted.opaque:
         op, location = lifted.opaque[number]
         made["without_rule"] = {"op": op, "line": location}
