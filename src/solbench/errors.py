@@ -122,10 +122,8 @@ class MissingExtra(InputError):
 
 
 def _is_installed(package: str) -> bool:
-    from importlib.metadata import (
-        PackageNotFoundError,
-        version,
-    )  # every process imports this module
+    # Not above: every process imports this module.
+    from importlib.metadata import PackageNotFoundError, version
 
     try:
         version(package)

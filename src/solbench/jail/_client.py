@@ -42,8 +42,9 @@ _PASSED_ON = (
 )  # fmt: skip
 _BOOTSTRAP = (
     # What an import makes stays: to look through it for garbage takes a fifth of torch's import.
-    "import gc, json, sys; gc.disable(); sys.path[:] = json.loads(sys.argv[1]); "
-    "from solbench.jail.zygote import main; main(int(sys.argv[2]), int(sys.argv[3]), *sys.argv[4:])"
+    "import gc, json, os, sys; gc.disable(); sys.path[:] = json.loads(sys.argv[1]); "
+    "from solbench.jail.zygote import main; main(int(sys.argv[2]), int(sys.argv[3]), *sys.argv[4:]); "
+    "os._exit(0)"  # to take torch's modules apart one by one takes a while too
 )
 
 
