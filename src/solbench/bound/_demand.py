@@ -138,9 +138,12 @@ def read_region(operand: Operand, space: Region, shape: tuple[int, ...]) -> Regi
 
 def _visit_reshape(item: Reshape, lifted: LiftedGraph, result: Demanded) -> None:
     region = _needed(item.out, lifted, result)
+    source, target = lifted.values[item.value].shape, lifted.values[item.out].shape
+    if _decides(item.value, lifted):  # a mask is read also where it says that nothing is to do
+        raw = result.settle(item.out, target)
+        result.want(item.value, _reshape.through(raw, source))
     if region.is_empty:
         return
-    source, target = lifted.values[item.value].shape, lifted.values[item.out].shape
     back = _reshape.through(region, source)
     for pool in result.pools(item.out):
         moved = None if pool is None else _reshape.through_reps(pool, target, source)

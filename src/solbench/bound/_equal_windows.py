@@ -23,7 +23,7 @@ def products(valid: Mask, table: Indices, rep: Rep, *, shared: bool) -> NDArray[
     ``shared`` whether all windows have the same weights.
     """
     if rep is None:
-        return np.count_nonzero(valid, axis=1).astype(np.int64)
+        return np.asarray(np.count_nonzero(valid, axis=1), dtype=np.int64)
     places = np.where(valid, table, 0)
     classes = np.where(valid, _reps.labels(rep, int(places.max(initial=0)) + 1)[places], -1)
     found = np.zeros(len(table), dtype=np.int64)

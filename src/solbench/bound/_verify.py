@@ -20,7 +20,7 @@ from solbench.bound._programs import Program
 from solbench.bound._replay import replay
 from solbench.bound.capture import run_program
 from solbench.bound.graph import Graph
-from solbench.errors import VerificationError
+from solbench.errors import SolBenchError, VerificationError
 
 LIMIT_BYTES = 1 << 29
 """Most bytes of all values together, in float64: a process that has torch loaded then stays below 2 GB."""
@@ -74,7 +74,7 @@ def verify_graph(program: Program, graph: Graph, smaller: Smaller | None = None)
     nodes = check_nodes(lifted)
     obstacle = _obstacle(lifted)
     if not obstacle:
-        _compare(program, graph)
+        obstacle = _compare(program, graph)
     elif smaller is not None and _agrees_smaller(graph, smaller()):
         obstacle = ""
     return Verification(nodes, obstacle)
@@ -85,8 +85,7 @@ def _agrees_smaller(graph: Graph, candidates: Iterable[tuple[Program, Graph]]) -
     calls = [node.op for node in graph.nodes]
     for program, small in candidates:
         if calls == [node.op for node in small.nodes] and not _obstacle(lift(small)):
-            _compare(program, small)
-            return True
+            return not _compare(program, small)
     return False
 
 
@@ -101,26 +100,40 @@ def _obstacle(lifted: LiftedGraph) -> str:
     return "it draws random numbers" if _draws(graph) else ""
 
 
-def _compare(program: Program, graph: Graph) -> None:
-    """The graph is interpreted in float64 first; where that differs (a rounding decided a branch or an
-    index) or is refused (a call that takes its own formats only), once more in the program's formats."""
-    run = run_program(program)
+def _compare(program: Program, graph: Graph) -> str:
+    """Why they were not compared; empty if they were, and agree.
+
+    The graph is interpreted in float64 first; where that differs (a rounding decided a branch or an index) or
+    is refused (a call that takes its own formats only), once more in the program's formats.
+    """
+    try:
+        run = run_program(program)
+    except SolBenchError:
+        raise
+    except Exception as error:  # noqa: BLE001 - a reference may raise anything
+        return f"it fails on these inputs: {_line(error)}"
     expected = dict(run.outputs)
-    problems = []
+    problems, refused = [], ""
     for float64 in (True, False):
         try:
             found = replay(graph, run.inputs, float64=float64)
-        except (RuntimeError, ValueError):
-            if not float64:
-                raise
+        except (RuntimeError, ValueError) as error:
+            refused = f"a call refuses to be replayed: {_line(error)}"
             continue
         wrong = [n for n, t in found if n in expected and not _close(t, expected[n])]
         if not wrong:
-            return
+            return ""
         problems.append(", ".join(wrong))
+    if not problems:
+        return refused
     raise VerificationError(
         f"{program.name}: the captured graph and the reference differ in {problems[-1]}"
     )
+
+
+def _line(error: Exception) -> str:
+    """The first line of what an exception says."""
+    return f"{type(error).__name__}: {str(error).strip().splitlines()[0] if str(error) else ''}"
 
 
 def _draws(graph: Graph) -> bool:

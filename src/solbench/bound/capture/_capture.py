@@ -157,12 +157,14 @@ class _Attempt:
             value = recorder.output_value(item)
             if value is not None:
                 graph.outputs.append((name, value))
-        if not graph.outputs and not _only_numbers(result, graph):
-            raise CaptureError(f"{self._program.name} returned no tensor")
+        returned = bool(graph.outputs)
         for name, value in list(graph.inputs.items()):
             latest = recorder.latest(value)
             if latest != value:
                 graph.outputs.append((f"input:{name}", latest))
+        in_place = result is None and bool(graph.outputs)
+        if not returned and not in_place and not _only_numbers(result, graph):
+            raise CaptureError(f"{self._program.name} returned no tensor")
         graph.known.update(recorder.shadow.publish(recorder.allowed_level))
         known = {*graph.known, *graph.constants}
         graph.hidden.update(recorder.shadow.hidden(recorder.allowed_level, known))

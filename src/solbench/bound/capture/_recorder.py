@@ -32,7 +32,7 @@ from solbench.bound.capture._fakes import FakeCalls
 from solbench.bound.capture._operators import Operator, describe, out_of_place
 from solbench.bound.capture._shadow import Shadow
 from solbench.bound.capture._source import Source
-from solbench.bound.capture._special import SPECIAL, higher_order
+from solbench.bound.capture._special import higher_order, special
 from solbench.bound.capture._views import single_view
 from solbench.bound.graph import ABSENT, Node, Ref, refs_in
 from solbench.errors import CaptureError, NeedsValues
@@ -183,9 +183,9 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
     # -- one call ----------------------------------------------------------------------------
 
     def _dispatch(self, func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-        special = SPECIAL.get(func)
-        if special is not None:
-            return special(self, func, args, kwargs)
+        instead = special(func)
+        if instead is not None:
+            return instead(self, func, args, kwargs)
         if not isinstance(func, torch._ops.OpOverload):
             return higher_order(self, func, args, kwargs)
         operator = describe(func)

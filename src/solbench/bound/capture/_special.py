@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch._subclasses.fake_tensor import FakeTensor
 
 from solbench.bound.capture._builder import FROM_FLOATS
+from solbench.bound.capture._foreach import PREFIX, for_each
 from solbench.bound.capture._operators import describe
 from solbench.bound.graph import Ref
 from solbench.errors import CaptureError
@@ -112,6 +114,36 @@ SPECIAL: dict[Any, Callable[..., Any]] = {
     _aten.scaled_dot_product_attention.default: _whole,
 }
 """Overload → what is done instead of recording it."""
+
+
+_OTHER_LAYOUTS = {
+    "nested": ("_nested_tensor_from_tensor_list", "_nested_tensor_from_mask", "_nested_view"),
+    "sparse": ("sparse_coo_tensor", "sparse_compressed", "sparse_csr", "to_sparse", "sparse_mm"),
+}
+_INSTEAD = {
+    "nested": "loop over the parts, or pad them and say how long they are",
+    "sparse": "write it with indices (index_add, gather), or as a dense matrix",
+}
+
+
+def special(func: Any) -> Callable[..., Any] | None:
+    """What is done instead of recording a call; ``None`` if it is recorded."""
+    if func in SPECIAL or not isinstance(func, torch._ops.OpOverload):
+        return SPECIAL.get(func)
+    name: str = func._schema.name
+    if name.startswith(PREFIX):
+        return for_each
+    for layout, words in _OTHER_LAYOUTS.items():
+        if any(word in name for word in words) and "left_aligned" not in name:
+            return partial(_refuse_layout, layout)
+    return None
+
+
+def _refuse_layout(
+    layout: str, recorder: Recorder, func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+) -> Any:
+    what = f"{layout} tensors are not followed: in the reference, {_INSTEAD[layout]}"
+    raise CaptureError(what, location=recorder.location())
 
 
 def higher_order(

@@ -6,12 +6,22 @@ Their arithmetic is no plain contraction (and depends on the algorithm): it coun
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
-from solbench.bound import _access
+from solbench.bound import _access, _pins
 from solbench.bound._access import Along, Axes, Fixed, Whole
 from solbench.bound._lifted import Lifted, Map
 from solbench.bound._region import Shape
+from solbench.bound.graph import Ref
 from solbench.bound.rules._base import Call, rule
+from solbench.bound.rules.elementwise import triangle_box
+
+TRIANGLES = {
+    "cholesky": "self", "linalg_cholesky_ex": "self", "cholesky_inverse": "self",
+    "cholesky_solve": "input2", "linalg_solve_triangular": "self", "triangular_solve": "A",
+    "_linalg_eigh": "A",
+}  # fmt: skip
+"""Operation → argument of which it reads one triangle."""
 
 
 @rule(
@@ -26,19 +36,43 @@ from solbench.bound.rules._base import Call, rule
 )  # fmt: skip
 def matrix_function(call: Call) -> Iterable[Lifted]:
     """Matrix by matrix over the leading dimensions."""
-    names = list(call.tensors())
+    operation = call.node.op.split(".")[1]
+    names: list[str | Ref | int] = list(call.tensors())
     lead = min(len(call.shape(n)) for n in names) - 2
-    for out in call.node.results():
-        yield _by_matrix(call, out, names, lead)
+    half = TRIANGLES.get(operation)
+    if half is not None and half in names and lead >= 0:
+        read = _triangle(call, half)
+        yield read
+        names[names.index(half)] = read.outs[0]
+    for number, out in enumerate(call.node.results()):
+        made = _by_matrix(call, out, names, lead)
+        factor = operation in ("cholesky", "linalg_cholesky_ex") and number == 0
+        if factor and len(call.values[out].shape) >= 2:
+            lower = not call.args.get("upper", False)
+            zeros = _pins.of_box(0.0, triangle_box(call.values[out].shape, 0, lower=lower))
+            made = replace(made, pin=zeros)
+        yield made
 
 
-def _by_matrix(call: Call, out: int, names: Sequence[object], lead: int) -> Map:
+def _triangle(call: Call, argument: str) -> Map:
+    """The triangle of a matrix that an operation reads."""
+    shape = call.shape(argument)
+    lower = not call.args.get("upper", call.node.op.split(".")[1] == "triangular_solve")
+    if "UPLO" in call.args:
+        lower = str(call.args["UPLO"]).upper() == "L"
+    beside = bool(call.args.get("unitriangular", False))  # its diagonal is taken to be 1
+    box = triangle_box(shape, (-1 if lower else 1) if beside else 0, lower=lower)
+    axes = _access.identity(len(shape))
+    operands = () if box is None else (call.operand(argument, axes, within=box),)
+    out = call.temporary(shape, call.value(argument).dtype)
+    return Map((out,), (axes,), shape, operands, ops=0)
+
+
+def _by_matrix(call: Call, out: int, names: Sequence[str | Ref | int], lead: int) -> Map:
     ranks = call.values[out].shape
     if lead < 0 or len(ranks) < lead:
         return call.everything(outs=(out,), ops=max(ranks, default=1))
-    operands = tuple(
-        call.operand(n, _matrix_axes(call.shape(n), ranks, lead)) for n in call.tensors()
-    )
+    operands = tuple(call.operand(n, _matrix_axes(call.value(n).shape, ranks, lead)) for n in names)
     return Map(
         (out,), (_access.identity(len(ranks)),), ranks, operands, flavour="computed",
         coupled=frozenset(range(lead, len(ranks))), ops=max(ranks, default=1),

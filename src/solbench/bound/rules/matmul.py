@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+import numpy as np
 import torch
 
 from solbench.bound import _pins
-from solbench.bound._lifted import Lifted
+from solbench.bound._access import Along, Axis, Fixed, Table, Whole
+from solbench.bound._lifted import Lifted, Map, Operand
+from solbench.bound._region import Box
 from solbench.bound.graph import Ref
 from solbench.bound.rules._base import Call, MissingRule, rule
 
@@ -119,6 +122,44 @@ def scaled_product(call: Call) -> Iterable[Lifted]:
     )
     rest = ["bias"] if call.has("bias") else []
     yield call.pointwise(scaled, *rest)
+
+
+@rule("aten._grouped_mm")
+def grouped_product(call: Call) -> Iterable[Lifted]:
+    """Rows times the matrix of their group: rows up to ``offs[g]`` belong to group ``g`` or one before it.
+
+    Rows after the last group are no result. Without known offsets the least is one group's matrix.
+    """
+    left, right = call.shape("self"), call.shape("mat2")
+    if call.has("bias"):
+        raise MissingRule("a grouped product with a bias")
+    if len(left) == len(right) == 3:
+        yield call.einsum("gik,gkj->gij", "self", "mat2")
+        return
+    if (len(left), len(right)) != (2, 3):
+        raise MissingRule("a grouped product that sums over groups")
+    (rows, inner), columns = left, right[2]
+    content = call.known("offs")
+    ranks, end = (rows, columns, inner), rows
+    group: Axis = Fixed()
+    if content is not None:
+        ends = content.cpu().numpy()
+        end = min(rows, int(ends[-1])) if len(ends) else 0
+        owners = np.searchsorted(ends, np.arange(rows), side="right")
+        group = Table(0, np.minimum(owners, right[0] - 1))
+    box = Box((range(end), range(columns), range(inner)))
+    within = None if end == rows else box
+    offsets = Operand(call.id("offs"), (Whole(),))
+    operands = (
+        call.operand("self", (Along(0), Along(2)), within=within),
+        call.operand("mat2", (group, Along(2), Along(1)), within=within),
+        offsets,
+    )
+    out = (Along(0), Along(1))
+    yield Map(
+        call.outputs[:1], (out,), ranks, operands, flavour="computed", contracts=True,
+        pin=_pins.product if end == rows else _pins.of_box(0.0, box if end else None), ops=0,
+    )  # fmt: skip
 
 
 @rule("aten._trilinear")
