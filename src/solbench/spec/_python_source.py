@@ -17,6 +17,12 @@ _TRANSPARENT_DECORATORS = frozenset(
 _BLOCKS = (ast.If, ast.Try, ast.TryStar, ast.With, ast.For, ast.While)
 
 
+_MOST_CHARACTERS = 2 << 20
+_MOST_EFFORT = 1 << 33
+"""Braces times characters. Before Python 3.12, the place of every expression of an f-string is looked for
+from the string's beginning: a megabyte of them takes minutes, which nothing can interrupt."""
+
+
 @dataclass(frozen=True, slots=True)
 class Signature:
     """How many positional arguments a function takes."""
@@ -42,7 +48,12 @@ class Signature:
 
 
 def parse_python(source: str) -> ast.Module:
-    """Syntax tree of ``source``; ``SpecError`` whose ``line`` is the line within the source."""
+    """Syntax tree of ``source``; ``SpecError`` whose ``line`` is the line within the source.
+
+    One that would take too long to read, or too much memory, is refused too.
+    """
+    if len(source) > _MOST_CHARACTERS or source.count("{") * len(source) > _MOST_EFFORT:
+        raise SpecError("is not read: it is too long, or too full of braces for its length")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # odd escapes in others' strings are not our business

@@ -99,3 +99,51 @@ def test_lower_precision_is_no_finding_where_it_is_allowed(reviewed: Reviewed) -
     own = {"tier": "l1", "direction": "forward", "policy": {"lower_precision": True}}
     assert reviewed(source) != ()
     assert reviewed(source, definition={"solbench": own}) == ()
+
+
+_MANY = 900_000
+"""Characters, just below what is read at all: a pattern that starts anew everywhere would take an hour."""
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [
+        'R"(',
+        "__device__ ",
+        "__global__ void f(){",
+        "static int x; ",
+        "static std::map<",
+        "\n",
+        "\n ",
+    ],
+)
+def test_a_long_source_is_read_in_proportion_to_its_length(reviewed: Reviewed, piece: str) -> None:
+    alarm = "int f() { return fork(); }\n"
+    found = reviewed(alarm + piece * (_MANY // len(piece)), "k.cpp")
+    assert ("native_process", 1) in {(each.rule, each.line) for each in found}
+
+
+def test_a_python_source_that_takes_minutes_to_parse_is_not_read(reviewed: Reviewed) -> None:
+    formatted = "x = f'" + "{a}" * (_MANY // 3) + "'\n"
+    (found,) = reviewed("def run(x, y):\n    y.copy_(x)\n", files={"other.py": formatted})
+    assert (found.rule, found.file) == ("unread", "other.py")
+    assert "too full of braces" in found.message
+
+
+def test_of_many_native_texts_in_a_python_file_some_are_read(reviewed: Reviewed) -> None:
+    texts = "x = [\n" + "    '#include <a>; fork();',\n" * 20_000 + "]\n"
+    found = reviewed(texts + "def run(x, y):\n    y.copy_(x)\n")
+    assert {each.rule for each in found} == {"native_process"}
+    assert [each.line for each in found] == list(range(2, 22))
+
+
+def test_device_functions_within_one_another_are_one(reviewed: Reviewed) -> None:
+    inner = "auto f = [] __device__ () { b<<<1, 1>>>(); };"
+    source = f"__global__ void a() {{\n {inner}\n}}\nvoid c() {{ b<<<1, 1>>>(); }}\n"
+    found = [each for each in reviewed(source, "k.cu") if each.rule == "device_launch"]
+    assert [each.line for each in found] == [2]
+
+
+def test_a_body_that_never_ends_is_read_to_the_end(reviewed: Reviewed) -> None:
+    found = reviewed("__global__ void a() {\n if (1) {\n b<<<1, 1>>>();\n", "k.cu")
+    assert [(each.rule, each.line) for each in found] == [("device_launch", 3)]

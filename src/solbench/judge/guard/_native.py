@@ -10,11 +10,15 @@ from functools import cached_property
 
 from solbench.judge.guard._subject import Subject
 
+# Each pattern here is linear in the text: whatever fails to match far ahead must not be tried again from every
+# place on the way.
 PIECES = re.compile(
-    r"""//[^\n]*|/\*.*?(?:\*/|\Z)|R"(?P<mark>[^()\s\\]{0,16})\(.*?\)(?P=mark)"|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n]){1,8}'""",
+    r"""//[^\n]*|/\*.*?(?:\*/|\Z)|R"(?P<mark>[^()\s\\]{0,16})\((?:.*?\)(?P=mark)"|.*)|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n]){1,8}'""",
     re.DOTALL,
 )
-_BODY = re.compile(r"\b(?P<kind>__global__|__device__)\b[^;{}]*\{")
+"""A raw string that does not end takes all that follows, as it does for a compiler."""
+_OPENS_OR_CLOSES = re.compile(r"[{}]")
+_DECLARES = re.compile(r"\b(?:__global__|__device__)\b")
 
 
 @dataclass(frozen=True)
@@ -63,15 +67,25 @@ class NativeFile:
             yield self.line(found.start("name")), found["name"]
 
     def device_bodies(self) -> Iterator[tuple[int, str]]:
-        """Start and text of the bodies of device functions."""
-        for found in _BODY.finditer(self.code):
-            yield found.end(), _to_closing(self.code, found.end())
+        """Start and text of the bodies of device functions; what lies within one is part of it."""
+        code, depth, declared = self.code, 0, 0
+        start = None
+        """Of the body that we are in, at depth 1."""
+        for found in _OPENS_OR_CLOSES.finditer(code):
+            if found[0] == "{":
+                if start is None and self._is_of_device(declared, found.start()):
+                    start, depth = found.end(), 0
+                depth += 1
+            else:
+                depth -= 1
+                if start is not None and not depth:
+                    yield start, code[start : found.start()]
+                    start = None
+            declared = found.end()
+        if start is not None:
+            yield start, code[start:]
 
-
-def _to_closing(code: str, start: int) -> str:
-    depth = 1
-    for found in re.compile(r"[{}]").finditer(code, start):
-        depth += 1 if found[0] == "{" else -1
-        if not depth:
-            return code[start : found.start()]
-    return code[start:]
+    def _is_of_device(self, declared: int, opening: int) -> bool:
+        """Whether what stands before an opening brace declares a device function."""
+        begin = max(declared, self.code.rfind(";", declared, opening) + 1)
+        return _DECLARES.search(self.code, begin, opening) is not None

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import ast
-import warnings
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
+from solbench.errors import SpecError
 from solbench.judge.guard._finding import Finding
 from solbench.judge.guard._native import NativeFile
 from solbench.judge.guard._python import PythonFile
 from solbench.judge.guard._registry import native_rules, python_rules, subject_rules
 from solbench.judge.guard._subject import Subject
-from solbench.spec import Definition, Solution
+from solbench.spec import Definition, Solution, parse_python
 
 MOST_FINDINGS = 50
 _MOST_OF_ONE_RULE = 5
 """In one file: the sixth place tells a reader nothing new."""
 _MOST_CHARACTERS = 1 << 20
 _MOST_NODES = 200_000
+_MOST_WITHIN = 20
+"""Native texts in strings of one Python file: every rule reads each."""
 _EXCERPT = 120
 _PYTHON_ENDINGS = (".py", ".pyi")
 _NATIVE_ENDINGS = (".cpp", ".cc", ".cxx", ".c", ".cu", ".cuh", ".h", ".hpp", ".ptx", ".inl")
@@ -79,19 +81,21 @@ def _of_python(path: str, text: str, subject: Subject) -> Iterator[Finding]:
     for rule in python_rules():
         for line, message in islice(rule.look(file), _MOST_OF_ONE_RULE):
             yield Finding(rule.id, rule.severity, path, line, message, _excerpt(lines, line))
-    for line, inner in file.strings:
-        if any(mark in inner for mark in _NATIVE_MARKS):
-            yield from _of_native(NativeFile(path, inner, subject, line), text)
+    within = (
+        NativeFile(path, inner, subject, line)
+        for line, inner in file.strings
+        if any(mark in inner for mark in _NATIVE_MARKS)
+    )
+    for native in islice(within, _MOST_WITHIN):
+        yield from _of_native(native, text)
 
 
 def _parsed(text: str) -> ast.Module | str:
     """The tree, or why there is none."""
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # odd escapes in others' strings are not our business
-            return ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        return f"is not read as Python: {str(error)[:_EXCERPT] or 'nested too deeply'}"
+        return parse_python(text)
+    except SpecError as error:
+        return error.what[:_EXCERPT]
 
 
 def _of_native(file: NativeFile, whole: str) -> Iterator[Finding]:

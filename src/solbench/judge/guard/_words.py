@@ -6,7 +6,7 @@ import re
 
 TALKS = re.compile(
     r"ignore (?:all |any |the )?(?:previous|prior|above) (?:instructions|rules)"
-    r"|(?:^|\n)\s*(?:#|//)?\s*(?:SYSTEM|ASSISTANT)\s*:"
+    r"|(?:^|\n)[^\S\n]*+(?:(?:#|//)[^\S\n]*+)?(?:SYSTEM|ASSISTANT)\s*+:"
     r"|report (?:status )?PASSED"
     r"|you are (?:an? )?(?:AI|LLM|language model|reviewer|auditor)"
     r"|(?:this|the) (?:submission|solution|code) (?:was|is|has been) (?:already )?"

@@ -24,11 +24,12 @@ _CLOCKS = (
 _CONSTRUCTOR = re.compile(r"__attribute__\s*\(\(\s*(?:constructor|destructor)|\.init_array|\.ctors")
 _DEFINES_CLOCK = re.compile(rf"\b(?:{_CLOCKS})\s*\([^;{{}}()]*\)\s*(?:noexcept\s*)?\{{")
 _KEPT = re.compile(
-    r"\bstatic\s+(?:thread_local\s+)?(?:std::)?(?:unordered_map|map|vector)\s*<[^;=]*>\s*\w+"
+    r"\bstatic\s+(?:thread_local\s+)?(?:std::)?(?:unordered_map|map|vector)\s*<[^;={}]{0,400}>\s*\w+"
 )
 _COUNTS = re.compile(
     r"\bstatic\s+(?:volatile\s+)?(?:int|long|unsigned|size_t|int64_t)\s+(?P<name>\w+)"
 )
+_BRANCHES = re.compile(r"(?:\+\+\s*+(\w++)|\b(\w++)\s*+\+\+)\s*+(?:[<>]=?|==|%)\s*+\d")
 
 
 @native_rule("native_process", "alarm")
@@ -89,10 +90,9 @@ def native_store(file: NativeFile) -> Iterator[Hit]:
 @native_rule("native_counter")
 def native_counter(file: NativeFile) -> Iterator[Hit]:
     """Calls are counted, and a branch depends on how many there were."""
+    branches = {found[1] or found[2] for found in _BRANCHES.finditer(file.code)}
     for found in _COUNTS.finditer(file.code):
-        name = re.escape(found["name"])
-        branch = rf"(?:\+\+\s*{name}|{name}\s*\+\+)\s*(?:[<>]=?|==|%)\s*\d"
-        if re.search(branch, file.code):
+        if found["name"] in branches:
             yield file.line(found.start()), f"a branch on '{found['name']}', which counts calls"
 
 
