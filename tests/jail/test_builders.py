@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import errno
+import os
 import shutil
 import subprocess
 import sys
@@ -19,6 +20,7 @@ from solbench.errors import BuildError, DeviceError
 from solbench.jail import Artifact, ScalarField, build
 from solbench.jail.builders import _cache, _compile
 from solbench.jail.builders._flags import checked
+from solbench.jail.builders._header import HEADER
 from solbench.spec import Solution
 
 _CPP = """
@@ -188,6 +190,58 @@ def test_a_compilers_memory_and_output_are_bounded(tmp_path: Path) -> None:
     assert caught.value.log.startswith(f"{16 << 20}\n")
     assert len(caught.value.log) == 256 << 10
     assert caught.value.first_error == "error: flood"
+
+
+def test_a_compiler_that_writes_without_end_is_stopped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_compile, "_SCRATCH_BYTES", 1 << 20)
+    script = "head -c 3000000 /dev/zero > $TMPDIR/large; sleep 60"
+    command = ("/bin/sh", "-c", script)
+    with pytest.raises(BuildError, match="GiB of files"):
+        _compile.compile_into(tmp_path, _compile.Compilation(command, {"k.cpp": ""}))
+
+
+def test_a_large_shared_object_is_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_compile, "_OBJECT_BYTES", 2 << 20)
+    command = ("/bin/sh", "-c", 'head -c 3145728 /dev/zero > "$0"', "{output}")
+    with pytest.raises(BuildError, match="has 3 MiB; it may have 2"):
+        _compile.compile_into(tmp_path, _compile.Compilation(command, {"k.cpp": ""}))
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_a_compiler_leaves_running_is_ended(tmp_path: Path) -> None:
+    script = "sleep 4321 >/dev/null 2>&1 & exit 1"
+    with pytest.raises(BuildError):
+        _compile.compile_into(
+            tmp_path, _compile.Compilation(("/bin/sh", "-c", script), {"k.cpp": ""})
+        )
+    assert not any(path.read_bytes().split(b"\0")[1:2] == [b"4321"] for path in _living())
+
+
+def test_a_compiler_that_shuts_its_output_is_waited_for_no_longer_than_it_may_take(
+    tmp_path: Path,
+) -> None:
+    command = ("/bin/sh", "-c", "exec >/dev/null 2>&1; sleep 60")
+    with pytest.raises(BuildError, match="did not finish in 1 s"):
+        _compile.compile_into(tmp_path, _compile.Compilation(command, {"k.cpp": ""}, timeout_s=1))
+
+
+def test_a_source_may_have_any_name(tmp_path: Path) -> None:
+    texts = {
+        "k.cpp": "",
+        "_solbench": "",
+        "include/solbench.h": "#error not this one",
+        "scratch/x": "",
+    }
+    command = ("/bin/sh", "-c", 'cp "$1/solbench.h" "$0"', "{output}", "{include}")
+    _compile.compile_into(tmp_path, _compile.Compilation(command, texts))
+    assert (tmp_path / _compile.OUTPUT_NAME).read_text() == HEADER
+
+
+def _living() -> list[Path]:
+    """Command lines of the processes that can be read."""
+    return [path for path in Path("/proc").glob("[0-9]*/cmdline") if os.access(path, os.R_OK)]
 
 
 def _command_lines() -> list[str]:

@@ -182,6 +182,11 @@ def test_an_exception_is_placed_where_the_solution_raised_its_cause(tmp_path: Pa
     assert headline(caught.value, tmp_path / "other") == "ZeroDivisionError: division by zero"
 
 
+def test_a_long_line_that_speaks_of_errors_without_end_is_read_once() -> None:
+    log = "x(1): " + "error " * 40_000
+    assert _compile.first_error(log) == log.strip()
+
+
 def test_causes_that_form_a_ring_end(tmp_path: Path) -> None:
     first, second = ValueError("a"), ValueError("b")
     first.__cause__, second.__cause__ = second, first

@@ -21,12 +21,18 @@ from typing import IO
 from solbench.errors import BuildError
 from solbench.jail import _processes
 from solbench.jail._client import clean_environment, import_path
+from solbench.jail._files import Files
 from solbench.jail._folders import OwnedFolder
 from solbench.jail.builders._header import HEADER, HEADER_NAME
 
 OUTPUT_NAME = "solution.so"
 _LOG_BYTES = 256 << 10
 _TIMEOUT_S = 600.0
+_SCRATCH_BYTES = 4 << 30
+"""What a compiler may have written at a time: a few lines of assembler fill any disk."""
+_OBJECT_BYTES = 512 << 20
+"""Of a shared object; it stays in the cache."""
+_LOOK_EVERY_S = 0.25
 
 _BOOTSTRAP = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
@@ -35,7 +41,9 @@ _BOOTSTRAP = (
 
 _ERRORS = (
     re.compile(r"^(?P<where>[^\s:(]+:\d+)(:\d+)?: (fatal )?[Ee]rror: (?P<what>.*)$", re.MULTILINE),
-    re.compile(r"^(?P<file>[^\s(]+)\((?P<line>\d+)\): .*?error.*?: (?P<what>.*)$", re.MULTILINE),
+    re.compile(
+        r"^(?P<file>[^\s(]+)\((?P<line>\d+)\): (?>.*?error).*?: (?P<what>.*)$", re.MULTILINE
+    ),
     re.compile(r"^ptxas \S*, line (?P<ptx>\d+); error\s*: (?P<what>.*)$", re.MULTILINE),
     re.compile(
         r"^(?P<what>.*(undefined reference|cannot find -l|multiple definition).*)$", re.MULTILINE
@@ -61,10 +69,13 @@ def compile_into(folder: Path, compilation: Compilation) -> None:
     Raises ``BuildError`` with the compiler's first error.
     """
     with OwnedFolder("solbench-build-") as base:
-        sources, scratch = base / "sources", base / "scratch"
+        # Beside the solution's own files, not among them: their names are the solution's choice.
+        sources, include = base / "sources" / "solution", base / "sources" / "include"
+        scratch = base / "scratch"
         scratch.mkdir()
         _write(sources, compilation.texts)
-        names = {"{include}": str(sources / "_solbench"), "{output}": str(scratch / OUTPUT_NAME)}
+        _write(include, {HEADER_NAME: HEADER})
+        names = {"{include}": str(include), "{output}": str(scratch / OUTPUT_NAME)}
         command = [names.get(word, word) for word in compilation.command]
         code, log = _run(command, sources, scratch, compilation)
         if code:
@@ -73,7 +84,7 @@ def compile_into(folder: Path, compilation: Compilation) -> None:
 
 
 def _write(sources: Path, texts: Mapping[str, str]) -> None:
-    for path, text in {**texts, f"_solbench/{HEADER_NAME}": HEADER}.items():
+    for path, text in texts.items():
         target = sources / path
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(text, encoding="utf-8")
@@ -82,11 +93,14 @@ def _write(sources: Path, texts: Mapping[str, str]) -> None:
 def _collect(made: Path, target: Path, log: str) -> None:
     """Copy the result, unless it is something else than a file: the jail wrote that folder."""
     try:
-        mode = made.lstat().st_mode
+        seen = made.lstat()
     except FileNotFoundError:
         raise BuildError("the compiler made no shared object", log) from None
-    if not stat.S_ISREG(mode):
+    if not stat.S_ISREG(seen.st_mode):
         raise BuildError("the compiler's output is no ordinary file", log)
+    if seen.st_size > _OBJECT_BYTES:
+        size, most = seen.st_size >> 20, _OBJECT_BYTES >> 20
+        raise BuildError(f"the shared object has {size} MiB; it may have {most}", log)
     shutil.copyfile(made, target, follow_symlinks=False)
 
 
@@ -95,7 +109,7 @@ def _run(
 ) -> tuple[int, str]:
     launch = {
         "command": command,
-        "sources": str(sources),
+        "sources": str(sources.parent),
         "scratch": str(scratch),
         "toolchain": compilation.toolchain,
     }
@@ -120,37 +134,58 @@ def _run(
     assert process.stdout is not None
     with process.stdout as output:
         try:
-            log, in_time = _read(output, compilation.timeout_s)
-            if not in_time:
-                raise BuildError(f"the compiler did not finish in {compilation.timeout_s:g} s", log)
-            return process.wait(), log
+            log = _read(process, output, Files(scratch), compilation.timeout_s)
         finally:
-            _end(process)
+            code = _end(process)
+    return code, log
 
 
-def _read(output: IO[bytes], timeout_s: float) -> tuple[str, bool]:
-    """The first part of the output, the rest thrown away; and whether it ended in time."""
-    deadline, kept = time.monotonic() + timeout_s, bytearray()
-    with selectors.DefaultSelector() as selector:
-        selector.register(output, selectors.EVENT_READ)
-        while (left := deadline - time.monotonic()) > 0:
-            if not selector.select(left):
-                break
-            data = os.read(output.fileno(), 1 << 16)
-            if not data:
-                return kept.decode("utf-8", "replace"), True
-            kept += data[: max(0, _LOG_BYTES - len(kept))]
-    return kept.decode("utf-8", "replace"), False
+def _read(
+    process: subprocess.Popen[bytes], output: IO[bytes], files: Files, timeout_s: float
+) -> str:
+    """The first part of the output, the rest thrown away, once the compiler is over.
+
+    Raises ``BuildError`` if it takes too long, or writes too much.
+    """
+    deadline, kept, reading = time.monotonic() + timeout_s, bytearray(), True
+    pidfd = os.pidfd_open(process.pid)
+    try:
+        with selectors.DefaultSelector() as selector:
+            ended = selector.register(pidfd, selectors.EVENT_READ)
+            selector.register(output, selectors.EVENT_READ)
+            while time.monotonic() < deadline:
+                ready = [key for key, _ in selector.select(_LOOK_EVERY_S)]
+                if reading and any(key is not ended for key in ready):
+                    data = os.read(output.fileno(), 1 << 16)
+                    kept += data[: max(0, _LOG_BYTES - len(kept))]
+                    if not data:
+                        selector.unregister(output)
+                        reading = False
+                elif ended in ready:
+                    return _text(kept)
+                if files.bytes((), _SCRATCH_BYTES) > _SCRATCH_BYTES:
+                    most = f"more than {_SCRATCH_BYTES >> 30} GiB of files"
+                    raise BuildError(f"the compiler wrote {most}", _text(kept))
+    finally:
+        os.close(pidfd)
+    raise BuildError(f"the compiler did not finish in {timeout_s:g} s", _text(kept))
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """Kill what is left of the compiler: it may have outlived its time."""
-    if process.poll() is None:
-        namespace = _processes.namespace(process.pid, "user")
-        shared = namespace == _processes.namespace("self", "user")
-        _processes.end_all(lambda: _processes.descendants(process.pid, "" if shared else namespace))
-        process.send_signal(signal.SIGKILL)
-    process.wait()
+def _text(log: bytearray) -> str:
+    return log.decode("utf-8", "replace")
+
+
+def _end(process: subprocess.Popen[bytes]) -> int:
+    """Kill what is left of the compiler, also what it started and left behind; its exit code.
+
+    It leads a group of its own, which its filter lets no one leave, and has not been waited for: the group's
+    number is surely its own.
+    """
+    namespace = _processes.namespace(process.pid, "user")
+    shared = namespace == _processes.namespace("self", "user")
+    _processes.signal_group(process.pid, signal.SIGKILL)
+    _processes.end_all(lambda: _processes.descendants(process.pid, "" if shared else namespace))
+    return process.wait()
 
 
 def first_error(log: str) -> str:
