@@ -21,7 +21,8 @@ CORPUS = load_corpus(Path(__file__).parent / "cases", AttackCase)
 SLOW = {
     "tamper_memory", "tamper_page_garbage", "tamper_thread_flood", "tamper_symlink_flood",
     "tamper_endless_recursion", "tamper_fake_tensor", "tamper_main_thread_gone",
-    "tamper_page_tables", "tamper_deep_folder", "tamper_stops_itself", "tamper_ignored_signals",
+    "tamper_page_tables", "tamper_shared_memory", "tamper_deep_folder",
+    "tamper_stops_itself", "tamper_ignored_signals",
     "timing_slow_warm_up", "timing_slow_baseline", "timing_acknowledged_in_advance",
 }  # fmt: skip
 """They cost seconds each: a time-out, or thousands of threads."""

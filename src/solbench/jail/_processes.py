@@ -44,14 +44,19 @@ def thread_ids(pid: int) -> list[int]:
 
 def thread_status(pid: int, thread: int) -> ThreadStatus:
     """Raises ``OSError`` when the thread is gone."""
-    text = Path(f"/proc/{pid}/task/{thread}/status").read_text()
-    fields = dict(line.split(":", 1) for line in text.splitlines() if ":" in line)
+    text = _status_text(pid, thread)
+    fields = dict(line.split(":", 1) for line in text.split("\n") if ":" in line)
     return ThreadStatus(
         no_new_privs=int(fields.get("NoNewPrivs", "0")) == 1,
         capabilities=int(fields["CapEff"], 16) | int(fields["CapPrm"], 16),
         seccomp_mode=int(fields.get("Seccomp", "0")),
         seccomp_filters=int(fields.get("Seccomp_filters", "-1")),
     )
+
+
+def _status_text(pid: int, thread: int) -> str:
+    """A thread gives itself its name, which may hold any bytes but line feeds. Raises ``OSError``."""
+    return Path(f"/proc/{pid}/task/{thread}/status").read_bytes().decode("utf-8", "replace")
 
 
 def _stat(path: str) -> tuple[str, int]:
@@ -94,7 +99,7 @@ def page_table_bytes(pid: int) -> int:
     is gone."""
     for thread in thread_ids(pid):
         with contextlib.suppress(OSError):
-            text = Path(f"/proc/{pid}/task/{thread}/status").read_text()
+            text = _status_text(pid, thread)
             found = re.search(r"^VmPTE:\s*(\d+) kB$", text, re.MULTILINE)
             if found:
                 return int(found[1]) << 10

@@ -16,6 +16,7 @@ from solbench.jail import _processes
 from solbench.jail._files import Files
 from solbench.jail._removal import remove_tree
 from solbench.jail._types import Limits, Reply, Walls
+from solbench.jail._unmapped import Unmapped
 from solbench.jail.protocol import CLAIM_COUNT, PAGE_BYTES, Command, Field, Status
 
 _SPIN_LOOKS = 200
@@ -63,6 +64,7 @@ class JailedWorker:
         self._log = bytearray()
         self._scratch = scratch
         self._files = Files(scratch)
+        self._unmapped = Unmapped()
         self._limits = limits
         self._layers = layers
         self._base_filters = base_filters
@@ -187,6 +189,8 @@ class JailedWorker:
             used += sum(map(_processes.page_table_bytes, {self.pid, *others}))
             if (files := self._files.bytes({self.pid, *others}, limit)) > used:
                 used, what = files, "files in the scratch folder"
+            if (unmapped := self._unmapped.bytes({self.pid, *others}, limit)) > used:
+                used, what = unmapped, "shared memory"
         if used <= limit:
             return None
         return self._finish(
@@ -202,7 +206,9 @@ class JailedWorker:
             return "killed together with its parent"
         if os.WIFSIGNALED(status):
             number = os.WTERMSIG(status)
-            return f"killed by signal {number} ({signal.Signals(number).name})"
+            # Most real-time signals have a number only.
+            name = signal.Signals(number).name if number in set(signal.Signals) else "real-time"
+            return f"killed by signal {number} ({name})"
         return f"exited with code {os.WEXITSTATUS(status)}"
 
     def death(self, timeout_s: float) -> Reply | None:

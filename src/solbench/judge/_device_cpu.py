@@ -7,6 +7,7 @@ import math
 import mmap
 import os
 import platform
+import re
 import time
 from pathlib import Path
 from typing import Final, TypeAlias
@@ -24,6 +25,7 @@ from solbench.judge._statistics import BUDGETS
 
 Account: TypeAlias = dict[int, int]
 _SETTLING_LOOKS: Final = 100
+_SWITCHES: Final = re.compile(rb"^(?:non)?voluntary_ctxt_switches:\t(\d+)$", re.MULTILINE)
 
 _SLOW_STOP_NS: Final = 2_000_000
 """A worker stops within some ten microseconds; what takes longer than this counts as time of the call."""
@@ -86,15 +88,19 @@ class CpuDevice:
         return CpuArena(layout, sharing)
 
     def settle(self, worker: Worker) -> None:
-        """Keep the worker off the judge's core, so that the judge's spinning does not slow it, and
-        stop it."""
+        """Stop the worker, and keep it off the judge's core, so that the judge's spinning does not slow it.
+
+        In this order: threads that start one another and end would pass by a list of them, and have a
+        core more than the reference.
+        """
+        self._stop(worker)
         cores = sorted(os.sched_getaffinity(0))
         if len(cores) > 1:
             for task in Path(f"/proc/{worker.pid}/task").glob("[0-9]*"):
                 # A thread, or the worker, may be gone by now; and a sandbox may forbid it.
                 with contextlib.suppress(OSError):
                     os.sched_setaffinity(int(task.name), cores[1:])
-        self._stop(worker)
+            self._note_account(worker)
 
     def _stop(self, worker: Worker) -> None:
         worker.freeze()
@@ -193,10 +199,10 @@ def _account(pid: int) -> Account:
     for status in Path(f"/proc/{pid}/task").glob("*/status"):
         # A thread may be gone by now, which is a change as well.
         with contextlib.suppress(OSError):
-            lines = status.read_text().splitlines()
-            switches = [int(line.split()[1]) for line in lines if "ctxt_switches:" in line]
-            running = any(line.startswith("State:\tR") for line in lines)
-            account[int(status.parent.name)] = sum(switches) + running
+            # Whole lines, of bytes: a thread may give itself any name that has no line feed.
+            text = status.read_bytes()
+            running = b"\nState:\tR" in text
+            account[int(status.parent.name)] = sum(map(int, _SWITCHES.findall(text))) + running
     return account
 
 

@@ -325,3 +325,28 @@ PROJECTION = problem(
 """By our own rule: weights may be prepacked, and some calls have other values than the usual."""
 
 PROJECTION_HONEST = "import torch\ndef run(x, w, y):\n    torch.mm(x, w, out=y)\n"
+
+DECAY = problem(
+    "decay",
+    "import torch\n\n\n"
+    "def run(x):\n    for _ in range(2000):\n        x = x * 0.999 + 0.001\n    return x\n",
+    {"x": (["n"], "float32")},
+    {"y": (["n"], "float32")},
+    [{"n": 20_000}],
+    tolerance={"max_atol": 1e-3, "max_rtol": 1e-3, "required_matched_ratio": 1.0},
+)
+"""Tens of milliseconds of one chain of operations an element, which a second core would halve."""
+
+DECAY_HONEST = r"""
+#include "solbench.h"
+extern "C" int run(const DLTensor* const* in, DLTensor* const* out, const double*, void*) {
+  const float* x = (const float*)in[0]->data;
+  float* y = (float*)out[0]->data;
+  for (long i = 0; i < in[0]->shape[0]; ++i) {
+    float v = x[i];
+    for (int k = 0; k < 2000; ++k) v = v * 0.999f + 0.001f;
+    y[i] = v;
+  }
+  return 0;
+}
+"""

@@ -57,6 +57,8 @@ _DENIED = (
     # large and rarely needed parts of the kernel
     "perf_event_open", "bpf", "io_uring_setup", "io_uring_enter", "io_uring_register",
     "userfaultfd", "memfd_secret",
+    # pages given to a pipe are nobody's memory any more, however large they are
+    "vmsplice",
     # the kernel would go on reading and writing for a stopped worker
     "io_setup", "io_submit",
 )  # fmt: skip

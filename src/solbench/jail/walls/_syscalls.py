@@ -137,6 +137,7 @@ _NUMBERS: dict[str, tuple[int | None, int | None]] = {
     "utimes": (235, None),
     "vfork": (58, None),
     "vhangup": (153, 58),
+    "vmsplice": (278, 75),
     "capset": (126, 91),
     "landlock_create_ruleset": (444, 444),
     "landlock_add_rule": (445, 445),

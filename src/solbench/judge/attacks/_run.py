@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from solbench.errors import SolBenchError
 from solbench.jail import Limits
 from solbench.judge._results import EvaluationResult
 from solbench.judge._sampling import FLOORS_CLEAR
@@ -106,8 +105,8 @@ def observe(
     """Judge one submission. An exception of the judge is an observation too: the worst one."""
     try:
         result = judge.evaluate(problem, submission.solution(problem, name), limits=limits)
-    except SolBenchError as error:
-        return Observation("ERROR", log=str(error))
+    except Exception as error:  # noqa: BLE001 - whatever it is, there is no verdict
+        return Observation("ERROR", log=f"{type(error).__name__}: {error}")
     return _observation(result)
 
 
