@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -30,7 +31,7 @@ COMMAND = "from solbench.cli import main; main()"
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """One cold run of the command. Times are from its start."""
+    """One run of the command. Times are from its start."""
 
     first_s: float
     """To the first workload's verdict."""
@@ -47,12 +48,15 @@ def main() -> None:
     sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
     now: list[Start] = []
     before: list[Start] = []
-    for number in range(options.repeats):
-        now.append(cold(evaluation(options, ROOT), ROOT, "--phases"))
-        show(number, "now", now[-1])
-        if options.before is not None:
-            before.append(cold(evaluation(options, options.before), options.before))
-            show(number, "before", before[-1])
+    with tempfile.TemporaryDirectory() as folder:
+        for number in range(options.repeats + options.warm):
+            now.append(run(options, ROOT, Path(folder, "now"), "--phases"))
+            show(number, "now", now[-1])
+            if options.before is not None:
+                before.append(run(options, options.before, Path(folder, "before")))
+                show(number, "before", before[-1])
+    if options.warm:  # the first ones fill the caches
+        now, before = now[1:], before[1:]
     record("judge-cold-start", summary(options, now, before))
 
 
@@ -66,6 +70,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--workloads", type=int, default=0, help="the first so many; 0: all")
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--before", type=Path, help="another checkout, run in turns with this one")
+    parser.add_argument("--warm", action="store_true", help="keep the caches; processes are new")
     return parser.parse_args()
 
 
@@ -80,23 +85,23 @@ def evaluation(options: argparse.Namespace, checkout: Path) -> list[str]:
     ]  # fmt: skip
 
 
-def cold(command: Sequence[str], checkout: Path, *more: str) -> Start:
-    """Run it with a home of its own, which is empty."""
-    with tempfile.TemporaryDirectory() as home:
-        environment = {
-            **os.environ, "HOME": home, "XDG_CACHE_HOME": home, "SOLBENCH_CACHE_DIR": home,
-            "PYTHONPATH": str(checkout.resolve() / "src"),
-        }  # fmt: skip
-        began_s = monotonic()
-        running = subprocess.Popen(
-            [sys.executable, "-c", COMMAND, *command, *more], env=environment, text=True,
-            stdout=subprocess.PIPE, cwd=home,
-        )  # fmt: skip
-        assert running.stdout is not None
-        with running.stdout as lines:
-            told = [(json.loads(line), monotonic() - began_s) for line in lines]
-        running.wait()
-        return start_of(told, monotonic() - began_s)
+def run(options: argparse.Namespace, checkout: Path, home: Path, *more: str) -> Start:
+    """With a home of its own, which is empty unless caches are kept."""
+    if not options.warm:
+        shutil.rmtree(home, ignore_errors=True)
+    home.mkdir(exist_ok=True)
+    places = dict.fromkeys(("HOME", "XDG_CACHE_HOME", "SOLBENCH_CACHE_DIR"), str(home))
+    path = str(checkout.resolve() / "src")
+    began_s = monotonic()
+    running = subprocess.Popen(
+        [sys.executable, "-c", COMMAND, *evaluation(options, checkout), *more],
+        env={**os.environ, **places, "PYTHONPATH": path}, text=True, stdout=subprocess.PIPE, cwd=home,
+    )  # fmt: skip
+    assert running.stdout is not None
+    with running.stdout as lines:
+        told = [(json.loads(line), monotonic() - began_s) for line in lines]
+    running.wait()
+    return start_of(told, monotonic() - began_s)
 
 
 def start_of(told: Sequence[tuple[dict[str, Any], float]], ended_s: float) -> Start:
@@ -134,6 +139,7 @@ def summary(
     return {
         "device": options.device,
         "solution": f"{options.problem}/{options.solution}",
+        "caches": "kept" if options.warm else "empty",
         "target_s": TARGET_S,
         "verdict_s": median(each.last_s for each in now),
         "all_passed": all({*each.statuses} == {"PASSED"} for each in (*now, *before)),

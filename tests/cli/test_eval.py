@@ -1,6 +1,8 @@
 """``solbench eval``: what it prints, writes, resumes and returns. The judge itself is a stand-in."""
 
 import json
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -83,6 +85,12 @@ def test_phases_are_told_on_request_after_everything_else(
     assert "phases" not in result.stdout
     assert "0.25 s build" in result.stderr
     assert "build" not in run(*arguments).stderr
+
+
+def test_to_tell_phases_does_not_import_torch() -> None:
+    """It would take longer than most of them."""
+    program = "import sys, solbench.cli._lines_phases; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
 
 
 def test_phases_are_not_for_the_suite(run: Any) -> None:

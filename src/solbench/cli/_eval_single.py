@@ -84,7 +84,7 @@ def evaluate_single(
 
 
 def _tell(phases: Sequence[Phase], json_lines: bool) -> None:
-    from solbench.cli._lines_judge import PhasesLine
+    from solbench.cli._lines_phases import PhasesLine
 
     line = PhasesLine.of(phases)
     if json_lines:

@@ -1,15 +1,15 @@
 """Records of commands that run the judge: ``admit``, ``attacks run``, ``compare``, ``replay``,
-``eval`` with ``--suite`` or ``--phases``."""
+``eval --suite``."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Literal, Self
 
 from solbench.cli._lines import Line
 from solbench.cli._suite_outcomes import TierSum
 from solbench.gate import OutputError
-from solbench.judge import Admission, Comparison, Finding, Interval, Phase, Replay, Side
+from solbench.judge import Admission, Comparison, Finding, Interval, Replay, Side
 from solbench.judge.attacks import Finding as AttackFinding
 from solbench.judge.attacks import Observation
 from solbench.spec import Status
@@ -155,31 +155,6 @@ class AttackLine(Line):
             twin=_observed(finding.twin),
             held_out=_observed(finding.held_out),
             gained=bool(finding.gain) and finding.kind == "attack",
-        )
-
-
-class PhaseRecord(Line):
-    """One part of the work. Parts overlap, and lie within each other."""
-
-    name: str
-    began_s: float
-    """After the first one."""
-    seconds: float
-
-
-class PhasesLine(Line):
-    """With ``--phases`` the last line: where the time went."""
-
-    phases: tuple[PhaseRecord, ...]
-
-    @classmethod
-    def of(cls, phases: Sequence[Phase]) -> Self:
-        start = min((each.began_s for each in phases), default=0.0)
-        return cls(
-            phases=tuple(
-                PhaseRecord(name=each.name, began_s=each.began_s - start, seconds=each.seconds)
-                for each in phases
-            )
         )
 
 

@@ -29,7 +29,7 @@ _RECORDS: dict[str, tuple[str, ...]] = {
     "eval": (
         "spec.Trace",
         "cli._lines_judge.SuiteLine",
-        "cli._lines_judge.PhasesLine",
+        "cli._lines_phases.PhasesLine",
     ),
     "explain": ("cli._lines_bound.ExplainLine", "cli._lines_bound.ComparedBoundsLine"),
     "guard": ("cli._lines_guard.GuardLine", "cli._lines_guard.RuleLine"),
