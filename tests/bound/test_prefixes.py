@@ -283,6 +283,63 @@ def test_no_recurrence_and_no_chunks_cost_less(
     assert 2 * macs > min(found)
 
 
+# ---- states that the program writes out ----
+
+
+def as_running_sums(q: Any, k: Any, v: Any) -> Any:
+    return torch.einsum("id,ide->ie", q, (k[:, :, None] * v[:, None]).cumsum(0))
+
+
+def heads_as_running_sums(q: Any, k: Any, v: Any) -> Any:
+    states = torch.einsum("bhid,bhie->bhide", k, v).cumsum(2)
+    return torch.einsum("bhid,bhide->bhie", q, states)
+
+
+def step_by_step(q: Any, k: Any, v: Any, *given: Any) -> Any:
+    state, read = given[0] if given else torch.zeros(q.shape[1], v.shape[1]), []
+    for query, key, value in zip(q, k, v, strict=True):
+        state = state * 0.9 + key[:, None] * value
+        read.append(query @ state)
+    return torch.stack(read)
+
+
+def gated_step_by_step(q: Any, k: Any, v: Any, gates: Any) -> Any:
+    state, read = torch.zeros(q.shape[1], v.shape[1]), []
+    for query, key, value, gate in zip(q, k, v, gates, strict=True):
+        state = gate[:, None] * state + torch.outer(key, value)
+        read.append((query[:, None] * state).sum(0))
+    return torch.stack(read)
+
+
+def eights(*lead: int, count: int = 3) -> tuple[torch.Tensor, ...]:
+    return tuple(t(*lead, 8) for _ in range(count))
+
+
+# 8 channels: a pair costs 16, reading a state 64. Of 6 positions the first 4 have 1, 2, 3, 4 pairs: 160
+SHORT = 160 + 2 * 64
+
+
+@pytest.mark.parametrize(
+    ("program", "inputs", "macs"),
+    [
+        (as_running_sums, eights(6), SHORT),
+        (heads_as_running_sums, eights(2, 3, 6), 6 * SHORT),
+        (step_by_step, eights(6), SHORT),
+        (gated_step_by_step, eights(6, count=4), SHORT),
+        # a state that is given has to be read
+        (step_by_step, (*eights(6), t(8, 8)), 6 * 64),
+    ],
+    ids=["running sums", "heads", "step by step", "gates", "a state that is given"],
+)
+def test_a_state_of_few_terms_is_not_put_together(
+    demand_of: DemandOf,
+    program: Callable[..., Any],
+    inputs: tuple[torch.Tensor, ...],
+    macs: int,
+) -> None:
+    assert demand_of(program, *inputs).matrix_flops == {"fp32": 2 * macs}
+
+
 # ---- the least number ----
 
 

@@ -6,6 +6,7 @@ from solbench.bound._chains import chain_savings
 from solbench.bound._demand import Demanded
 from solbench.bound._lift import LiftedGraph
 from solbench.bound._networks import network_savings
+from solbench.bound._prefix_states import state_savings
 from solbench.bound._prefixes import prefix_savings
 from solbench.bound._repeats import repeat_savings
 from solbench.bound._sums import sum_savings
@@ -20,6 +21,7 @@ def order_savings(lifted: LiftedGraph, found: Demanded) -> dict[int, int]:
         *network_savings(lifted, found),
         *chain_savings(lifted, found),
         *prefix_savings(lifted, found),
+        *state_savings(lifted, found),
         *repeat_savings(lifted, found),
         *sum_savings(lifted, found),
     ]
