@@ -343,7 +343,9 @@ def evaluate(
     )
     with contextlib.ExitStack() as made:
         if judge is None:
-            # Before a judge is started for it.
+            # What is wrong with the request is told before a judge is started for it.
+            require_kind("problem", problem, Problem)
+            require_kind("solution", solution, Solution)
             chosen_workloads(problem, workloads)
             judge = Judge(device, hot=hot, rules=rules, coming=(problem, solution))
             made.enter_context(judge)
