@@ -20,8 +20,8 @@ FOLDED_ELEMENTS = 1 << 20
 """Largest tensor that is computed here because the capture did not keep it."""
 COMPARED_ELEMENTS = 1 << 18
 """Largest tensor of indices whose slices are compared."""
-_CHECKS = ("_assert", "_linalg_check", "record_stream")
-"""Calls without a result that only guard: no kernel must make them."""
+_CHECKS = ("_assert", "_linalg_check", "record_stream", "is_same_size", "_has_same_storage_numel")
+"""Calls without a result that only guard, or compare shapes: no kernel must make them."""
 _RANDOM = ("rand", "bernoulli", "dropout", "multinomial", "normal", "uniform", "exponential")
 
 

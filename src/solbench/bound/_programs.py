@@ -7,6 +7,7 @@ import linecache
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
@@ -14,6 +15,7 @@ from types import ModuleType
 from typing import Any
 
 import torch
+from torch.nn.parameter import is_lazy
 from torch.utils._python_dispatch import _disable_current_modes
 from torch.utils._pytree import tree_map
 
@@ -188,14 +190,38 @@ def _model_call(module: ModuleType, source: str) -> Call:
     given = module.get_init_inputs() if hasattr(module, "get_init_inputs") else []
     args, kwargs = _init_arguments(given)
     model = module.Model(*args, **kwargs)
-    if not any(word in source for word in ("backward(", "autograd.grad", "torch.func")):
-        model.requires_grad_(False)
     made = module.get_inputs()
     by_name = dict(made) if isinstance(made, Mapping) else {}
     by_position = () if isinstance(made, Mapping) else tuple(made)
+    _give_sizes(model, by_position, by_name)
+    if not any(word in source for word in ("backward(", "autograd.grad", "torch.func")):
+        model.requires_grad_(False)
     names = _parameter_names(model.forward, len(by_position))
     arguments = named_tensors(dict(zip(names, by_position, strict=True)) | by_name)
     return _module_call(model, by_position, by_name, arguments)
+
+
+def _give_sizes(model: torch.nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+    """Lazy layers learn their sizes from a first call, which must not change what the second one gets."""
+    if not _lazy_layers(model):
+        return
+    with torch.no_grad():
+        model(*deepcopy(args), **deepcopy(dict(kwargs)))
+    if unused := _lazy_layers(model):
+        names = ", ".join(unused)
+        raise CaptureError(
+            f"the sizes of the lazy layers {names} are not known, since forward does not call them:"
+            " give them sizes, or leave them out"
+        )
+
+
+def _lazy_layers(model: torch.nn.Module) -> list[str]:
+    """Layers with parameters or buffers that have no size yet."""
+    return [
+        path or type(part).__name__
+        for path, part in model.named_modules()
+        if any(is_lazy(t) for t in (*part.parameters(recurse=False), *part.buffers(recurse=False)))
+    ]
 
 
 def _module_call(

@@ -10,6 +10,7 @@ from typing import Any
 from unittest.mock import patch
 
 import torch
+from torch.autograd import forward_ad
 from torch.overrides import TorchFunctionMode
 
 _aten = torch.ops.aten
@@ -97,6 +98,15 @@ def _unscripted(function: Any = None, *args: Any, **kwargs: Any) -> Any:
     return _unchanged(function, *args, **kwargs)
 
 
+def _linearized(function: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., Any]]:
+    """The derivative at a point, one tangent after the other; torch's own keeps what it made as constants."""
+
+    def along(*tangents: Any) -> Any:
+        return torch.func.jvp(function, primals, tangents)[1]
+
+    return function(*primals), along
+
+
 def _nothing(*args: Any, **kwargs: Any) -> None:
     """In place of a call that only concerns a device."""
 
@@ -104,6 +114,7 @@ def _nothing(*args: Any, **kwargs: Any) -> None:
 _PATCHES: tuple[tuple[Any, str, Any], ...] = (
     (torch, "compile", _unchanged),
     (torch.jit, "script", _unscripted),
+    (torch.func, "linearize", _linearized),
     (torch, "set_default_device", _nothing),
     (torch.cuda, "synchronize", _nothing),
     (torch.cuda, "empty_cache", _nothing),
@@ -145,8 +156,8 @@ def _own_composites() -> Iterator[None]:
 
     ``scaled_dot_product_attention`` is to reach the recorder whole, when no gradient flows through it: it
     is made of other calls, chosen by device and strides before any dispatch mode sees it. With gradients
-    it is left to choose, so that its backward is right; with dropout too, since no single call describes
-    the dropped probabilities.
+    it is left to choose, so that its backward is right, and so with tangents; with dropout too, since no
+    single call describes the dropped probabilities.
 
     ``_pad_packed_sequence`` writes lengths straight to memory, which fake tensors do not have.
     """
@@ -164,6 +175,11 @@ def _attention(*args: Any, **kwargs: Any) -> Any:
     tensors = [item for item in (*args, *kwargs.values()) if isinstance(item, torch.Tensor)]
     differentiated = torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors)
     dropout = args[4] if len(args) > 4 else kwargs.get("dropout_p", 0.0)
+    if forward_ad._current_level >= 0:  # none of the kernels that it chooses from carries tangents
+        causal = args[5:6] or (kwargs.get("is_causal", False),)
+        given = (*args[:4], kwargs.get("attn_mask"))[:4]
+        rest = {k: v for k, v in kwargs.items() if k in ("scale", "enable_gqa")}
+        return _aten._scaled_dot_product_attention_math(*given, dropout, *causal, None, **rest)[0]
     if differentiated or dropout > 0:
         return operator.decompose(*args, **kwargs)
     with torch._C._AutoDispatchBelowAutograd():

@@ -188,6 +188,9 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
             return instead(self, func, args, kwargs)
         if not isinstance(func, torch._ops.OpOverload):
             return higher_order(self, func, args, kwargs)
+        device = kwargs.get("device")
+        if isinstance(device, torch.device) and device.type == "meta":
+            kwargs = {**kwargs, "device": _CPU}  # torch works out shapes of zero tangents there
         operator = describe(func)
         if operator.composite:
             with self:

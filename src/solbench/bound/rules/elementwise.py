@@ -207,6 +207,9 @@ def gated(call: Call) -> Iterable[Lifted]:
 )
 def cast(call: Call) -> Iterable[Lifted]:
     """The same values, in another dtype or memory format."""
+    if not call.has("self"):  # a number
+        yield call.created()
+        return
     source, target = call.value("self"), call.values[call.outputs[0]]
     if source.dtype == target.dtype and source.shape == target.shape:
         yield Alias(target.id, call.id("self"))
