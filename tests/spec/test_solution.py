@@ -150,3 +150,12 @@ def test_a_name_that_a_terminal_would_obey_is_refused() -> None:
     with pytest.raises(ValidationError, match="holds control characters"):
         TypeAdapter(Name).validate_python("fast\x1b[31m")
     assert TypeAdapter(Name).validate_python("größe-2 [bold]") == "größe-2 [bold]"
+
+
+def test_tens_of_thousands_of_sources_are_looked_through_once(solution: Any) -> None:
+    paths = (f"folder/f{number}.py" for number in range(50_000))
+    solution["sources"] += [{"path": path, "content": ""} for path in paths]
+    assert len(Solution.model_validate(solution).sources) == 50_001
+    solution["sources"].append({"path": "folder", "content": ""})
+    with pytest.raises(ValueError, match="'folder' is both a file and a folder"):
+        Solution.model_validate(solution)

@@ -149,13 +149,23 @@ def path_problem(path: str) -> str | None:
 
 
 def _path_problems(paths: Sequence[str]) -> Iterator[FieldProblem]:
+    # Sets: looked for one by one, tens of thousands of sources would take hours.
+    folders = {folder for path in paths for folder in _folders(path)}
+    seen: set[str] = set()
     for index, path in enumerate(paths):
         key = ("sources", index, "path")
         if reason := path_problem(path):
             yield FieldProblem(
                 f"'{shortened(path)}' {reason}", key, "Use a path such as 'src/kernel.py'."
             )
-        elif path in paths[:index]:
+        elif path in seen:
             yield FieldProblem(f"'{path}' stands twice", key, "Each source has its own path.")
-        elif any(other.startswith(f"{path}/") for other in paths):
+        elif path in folders:
             yield FieldProblem(f"'{path}' is both a file and a folder", key, "Rename one.")
+        seen.add(path)
+
+
+def _folders(path: str) -> Iterator[str]:
+    """Those that a path leads through; none for one that is too long anyway."""
+    parts = path[: _LONGEST_PATH + 1].split("/")
+    return ("/".join(parts[:depth]) for depth in range(1, len(parts)))
