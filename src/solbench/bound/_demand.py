@@ -167,7 +167,7 @@ def _visit_map(item: Map, step: Step, lifted: LiftedGraph, result: Demanded) -> 
     if item.contracts:
         space = _contraction.live(item, space, lifted.facts)
         work = _contraction.work(item, space, pools, lifted.values, lifted.facts)
-        if any(_selects(o.value, lifted) for o in item.operands[:2]):
+        if any(selects(o.value, lifted) for o in item.operands[:2]):
             work = Work(0, work.precision)
         work = _symmetry.halved(work, item, space, lifted)
         work = _complex.in_real_products(work, item, lifted, result.need)
@@ -206,7 +206,7 @@ def _want_deciders(item: Map, lifted: LiftedGraph, result: Demanded) -> None:
         result.want(operand.value, _access.pull(_read(operand, space), operand.axes, shape))
 
 
-def _selects(value: int, lifted: LiftedGraph) -> bool:
+def selects(value: int, lifted: LiftedGraph) -> bool:
     """Whether a factor is known to hold zeros and ones only: it chooses what is summed."""
     return lifted.facts[value].precision == "bit" and lifted.structure(value) is not None
 

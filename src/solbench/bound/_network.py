@@ -29,6 +29,8 @@ class Addend:
     atoms: list[int]
     is_product: bool
     """Whether it comes from a contraction, so that another network follows it."""
+    again: bool = False
+    """Whether it is the tensor that it is added to, read at other indices: multiplied once for both."""
 
 
 @dataclass(slots=True)
@@ -81,17 +83,15 @@ class Network:
         """Whether there is more than one order."""
         if not self.last.contracts:
             return bool(self.steps)
-        through_windows = bool(self.windows_of_last) and self.crossed_views
-        return (
-            len(self.factors) > 2 or through_windows or len(self.selections) > self.windows_of_last
-        )
+        several = len(self.factors) > 2 or self.crossed_views
+        return several or len(self.selections) > self.windows_of_last
 
     def weigh(self) -> None:
         """Work out what the best order saves."""
         self.direct = int(self.spent)
         if self.has_choice:
             self.direct = self._best(self.factors)
-            rest = sum(self.cost_of(a) for a in self._distinct_addends())
+            rest = sum(map(self._apart, self._distinct_addends()))
             self.saved = max(0, int(self.spent) - self.direct - rest)
 
     def cost_of(self, addend: Addend) -> int:
@@ -99,6 +99,11 @@ class Network:
         return self._best(
             [*self.factors[: addend.start], addend.atoms, *self.factors[addend.end :]]
         )
+
+    def _apart(self, addend: Addend) -> int:
+        """Multiply-adds of what is added, but for those that are done for the factors already."""
+        own = self.cost_of(addend)
+        return max(0, own - self.direct) if addend.again else own
 
     def _distinct_addends(self) -> list[Addend]:
         """What is added in the same place, one tensor where one has all the indices of the other."""

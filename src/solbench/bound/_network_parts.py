@@ -295,7 +295,16 @@ def _within(box: Box, ranks: Sequence[Dim], sizes: Shape) -> bool | None:
 def cuts(value: int, dim: int, lifted: LiftedGraph) -> set[int]:
     """Where a dimension passes from one piece of a concatenation to the next, seen through views."""
     shift = 0
-    while isinstance(maker := lifted.maker.get(value), Map) and len(maker.outs) == 1:
+    while (maker := lifted.maker.get(value)) is not None:
+        if isinstance(maker, Reshape):
+            shapes = lifted.values[value].shape, lifted.values[maker.value].shape
+            alone = [t[0] for m, t in _reshape.groups(*shapes) if list(m) == [dim] and len(t) == 1]
+            if not alone:
+                break
+            value, dim = maker.value, alone[0]
+            continue
+        if len(maker.outs) != 1:
+            break
         if maker.out_axes[0] != _access.identity(len(maker.ranks)):
             break
         ends = {

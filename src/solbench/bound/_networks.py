@@ -12,15 +12,16 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import pairwise
 
-from solbench.bound import _network_parts, _region, _selections
+from solbench.bound import _facts, _network_parts, _region, _selections
 from solbench.bound._access import Along
 from solbench.bound._chains import Saving
-from solbench.bound._demand import Demanded, StepCost, needed_space
+from solbench.bound._demand import Demanded, StepCost, needed_space, selects
 from solbench.bound._lift import LiftedGraph
 from solbench.bound._lifted import Map, Reshape
 from solbench.bound._network import Addend, Network, saved_together
 from solbench.bound._network_parts import Dim, Reading
 from solbench.bound._network_space import Space, TooManyTuples
+from solbench.bound._network_terms import is_diagonal, is_picked, origin, repeats
 
 MAX_TERMS = 8
 """Most terms of a sum that are followed one by one."""
@@ -107,7 +108,11 @@ class _Search:
         network.depth += 1
         ends = maker is None or not alone or network.depth > MAX_DEPTH
         if ends or maker is None or not self._expand(maker, value, dims, network, adds):
-            network.factors.append([a for d in dims for a in d.atoms])
+            own = network.selections if selects(value, self.lifted) else network.factors
+            if not alone:
+                source, dims = self._behind_views(value, dims, network.space)
+                network.crossed_views |= source != value
+            own.append([a for d in dims for a in d.atoms])
         network.depth -= 1
 
     def _share(self, value: int, dims: list[Dim], space: Space) -> Fraction:
@@ -213,6 +218,11 @@ class _Search:
         """Go on with a term that comes from a product; the other is multiplied by itself."""
         leading = [i for i, o in enumerate(maker.operands) if self._comes_from_product(o.value)]
         if not leading:
+            loose = [i for i, o in enumerate(maker.operands) if repeats(o, maker, self.lifted)]
+            # the other one is not followed, but for views
+            values = [o.value for o in maker.operands]
+            leading = sorted(loose, key=lambda i: not is_picked(values[i], self.lifted))[:1]
+        if not leading:
             return False
         place = len(network.picked)
         chosen = network.picks[place] if place < len(network.picks) else leading[0]
@@ -228,16 +238,42 @@ class _Search:
             return False
         start = len(network.factors)
         network.selections += [f.selection for f in found if f is not None and f.selection]
+        network.crossed_views = True
         self._follow(main.value, found[0].dims, network, True)
-        self._add(other.value, found[1].dims, start, network)
+        again = origin(main.value, self.lifted) == origin(other.value, self.lifted)
+        value, dims = self._behind_views(other.value, found[1].dims, network.space)
+        self._add(value, dims, start, network, again=again)
         return True
 
-    def _add(self, value: int, dims: Sequence[Dim], start: int, network: Network) -> None:
+    def _behind_views(self, value: int, dims: list[Dim], space: Space) -> tuple[int, list[Dim]]:
+        """The tensor that a value is a view of, and where it is read: a view may repeat elements."""
+        while (maker := self.lifted.maker.get(value)) is not None:
+            if isinstance(maker, Reshape):
+                source = maker.value
+                own, shape = (self.lifted.values[v].shape for v in (value, source))
+                moved = _network_parts.through_reshape(dims, own, shape, space)
+            else:
+                ranks = _network_parts.ranks_of(maker, dims) if _facts.is_view(maker) else None
+                if ranks is None:
+                    break
+                source = maker.operands[0].value
+                shape = self.lifted.values[source].shape
+                found = _selections.read(maker.operands[0], maker, ranks, shape, space)
+                moved = None if found is None or found.selection else found.dims
+            if moved is None:
+                break
+            value, dims = source, moved
+        return value, dims
+
+    def _add(
+        self, value: int, dims: Sequence[Dim], start: int, network: Network, *, again: bool = False
+    ) -> None:
         """Note what is added to the product of the factors from ``start`` on."""
-        if not _network_parts.is_zero(value, self.lifted):
-            atoms = [a for d in dims for a in d.atoms]
-            made = self._comes_from_product(value)
-            network.added.append(Addend(value, start, len(network.factors), atoms, made))
+        if _network_parts.is_zero(value, self.lifted) or is_diagonal(value, self.lifted):
+            return
+        atoms = [a for d in dims for a in d.atoms]
+        made = self._comes_from_product(value)
+        network.added.append(Addend(value, start, len(network.factors), atoms, made, again))
 
     def _comes_from_product(self, value: int, steps: int = 8) -> bool:
         """Through views, factors and sums."""
@@ -263,7 +299,7 @@ def network_savings(lifted: LiftedGraph, found: Demanded) -> list[Saving]:
     result = []
     for cost in reversed(found.costs):
         item = cost.step.lifted
-        if id(cost) in inside or not isinstance(item, Map) or not _is_last(cost, item):
+        if id(cost) in inside or not isinstance(item, Map) or not _is_last(cost, item, lifted):
             continue
         saving = _best_saving(cost, item, search)
         if saving is not None:
@@ -272,10 +308,17 @@ def network_savings(lifted: LiftedGraph, found: Demanded) -> list[Saving]:
     return result
 
 
-def _is_last(cost: StepCost, item: Map) -> bool:
+def _sums_selected(item: Map, lifted: LiftedGraph) -> bool:
+    """Whether a known mask says what is summed."""
+    return any(selects(o.value, lifted) for o in item.operands[:2])
+
+
+def _is_last(cost: StepCost, item: Map, lifted: LiftedGraph) -> bool:
     """Whether a network may end here: in a contraction, or in a sum of what contractions made."""
     if item.contracts:
-        counted = cost.space is not None and cost.work is not None and cost.work.macs > 0
+        if cost.space is None or cost.work is None:
+            return False
+        counted = cost.work.macs > 0 or _sums_selected(item, lifted)
         return counted and _network_parts.is_followed(item)
     if item.summed is not None:
         return True
@@ -295,7 +338,8 @@ def _best_saving(cost: StepCost, item: Map, search: _Search) -> Saving | None:
             macs += saved
             used += own
         if macs > (best.macs if best else 0):
-            root = cost if item.contracts else used[0].steps[0]
+            counted = (s for r in used for s in r.steps if s.work is not None and s.work.macs)
+            root = cost if item.contracts and cost.work and cost.work.macs else next(counted)
             members = frozenset({id(root), *(id(c) for r in used for c in r.owned)})
             best = Saving(root, members, macs, members | {id(c) for r in used for c in r.steps})
         if not stopped:
