@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import torch
 
-from solbench.bound import _bands, _facts, _prefix_dims, _prefix_tables, _reps
+from solbench.bound import _facts, _prefix_dims, _prefix_tables, _reps
 from solbench.bound._access import Along
 from solbench.bound._bands import Bands
 from solbench.bound._lift import LiftedGraph
@@ -60,6 +60,7 @@ class Factors:
     answers: dict[object, bool] = field(default_factory=dict)
     """What was found before."""
     _pairs: Mask | Bands | None = None
+    _mark: int | None = None
 
     def call(self, value: int) -> str:
         """Name of the call that makes a value, without its overload."""
@@ -278,6 +279,8 @@ class Factors:
 
     def _known(self, value: int, dims: Sequence[Dim], question: str) -> bool:
         """What the numbers of a known value say: kept in the graph, which may be written without them."""
+        if not self._has_numbers(value) and question != "kept":
+            return False
         places = [self.space.of([d]) for d in dims]
         if places.count(self.rows) != 1 or places.count(self.columns) != 1:
             return False
@@ -293,13 +296,19 @@ class Factors:
             self.lifted.separable.add(key)
         return True
 
+    def _has_numbers(self, value: int) -> bool:
+        lifted = self.lifted
+        if lifted.content(value) is not None or value in lifted.stated:
+            return True
+        return any(answer[0] == value for answer in lifted.separable)
+
     def _digest(self) -> int:
         """Tells the pairs that matter from those of another mask."""
-        if self.pairs is None:
-            return 0
-        mask = _bands.of_mask(self.pairs)
-        parts = (self.pairs,) if mask is None else (mask.low, mask.high)
-        return zlib.crc32(b"".join(np.ascontiguousarray(part).tobytes() for part in parts))
+        if self.pairs is not None and self._mark is None:
+            mask = self.pairs
+            parts = (mask.low, mask.high) if isinstance(mask, Bands) else (np.packbits(mask),)
+            self._mark = zlib.crc32(b"".join(part.tobytes() for part in parts))
+        return self._mark or 0
 
     def _uniform(self, value: int, dims: Sequence[Dim]) -> bool:
         """Whether a large mask has one value at all pairs that matter."""

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from solbench.bound import _bands
 from solbench.bound._bands import Bands
-from solbench.bound._sets import DENSE_LIMIT, Mask
+from solbench.bound._sets import Mask
 
 TINY = 1e-36
 """Powers of a decay end in numbers as small as this, and are no longer exact."""
@@ -40,13 +40,13 @@ def contains(mask: Mask | Bands, pairs: Mask | Bands | None, *, turned: bool) ->
     """Whether a mask (columns first if ``turned``) holds at all pairs."""
     if pairs is None:
         return bool(mask.all())
+    if mask is pairs and not turned:
+        return True
+    if not isinstance(mask, Bands) and not isinstance(pairs, Bands):
+        return bool((~pairs | (mask.T if turned else mask)).all())
     outer, inner = oriented(mask, turned=turned), _bands.of_mask(pairs)
     if outer is None or inner is None:
-        if any(int(np.prod(m.shape)) > DENSE_LIMIT for m in (mask, pairs)):
-            return False
-        held = mask.dense() if isinstance(mask, Bands) else mask
-        own = pairs.dense() if isinstance(pairs, Bands) else pairs
-        return bool((~own | (held.T if turned else held)).all())
+        return False
     used = inner.low < inner.high
     return bool(((outer.low <= inner.low) & (outer.high >= inner.high))[used].all())
 
