@@ -55,12 +55,18 @@ class Compiler:
 
     def __init__(self) -> None:
         self.made: list[str] = []
+        self.at_once: list[int] = []
+        """How many compilers ran as each began."""
+        self._running = 0
         self.may_end = threading.Event()
         self.error: Exception | None = None
 
     def __call__(self, solution: Solution, device: str) -> Artifact:
         self.made.append(solution.name)
+        self._running += 1
+        self.at_once.append(self._running)
         assert self.may_end.wait(PATIENCE_S)
+        self._running -= 1
         if self.error is not None:
             raise self.error
         return Artifact("folder", solution.name, "run", "python", True, solution.name)
@@ -104,10 +110,11 @@ def test_another_solution_waits_for_the_one_that_was_begun(
     taken: list[Artifact] = []
     asking = threading.Thread(target=lambda: taken.append(builds.take(another).result(PATIENCE_S)))
     asking.start()
-    assert compiler.made == [solution.name]
+    asking.join(0.2)  # a second compiler would have begun by then
     compiler.may_end.set()
     asking.join(PATIENCE_S)
     assert compiler.made == [solution.name, another.name]
+    assert compiler.at_once == [1, 1]
     assert [each.entry_file for each in taken] == [another.name]
 
 

@@ -78,7 +78,7 @@ class Judge:
     ) -> None:
         folders = tuple(str(Path(folder).resolve()) for folder in rules)
         self._setup = Setup(device, budgets, hot, folders)
-        self._coming = Coming(coming[0].definition, coming[1]) if coming else None
+        self._coming = _coming(coming)
         self._limits = reference_limits or ReferenceLimits()
         self._lock = threading.Lock()
         self._process: Link | None = None
@@ -298,6 +298,15 @@ class Judge:
         self.close()
 
 
+def _coming(named: tuple[Problem, Solution] | None) -> Coming | None:
+    if named is None:
+        return None
+    problem, solution = named
+    require_kind("problem", problem, Problem)
+    require_kind("solution", solution, Solution)
+    return Coming(problem.definition, solution)
+
+
 def evaluate(
     problem: Problem,
     solution: Solution,
@@ -343,10 +352,8 @@ def evaluate(
     )
     with contextlib.ExitStack() as made:
         if judge is None:
-            # What is wrong with the request is told before a judge is started for it.
             require_kind("problem", problem, Problem)
-            require_kind("solution", solution, Solution)
-            chosen_workloads(problem, workloads)
+            chosen_workloads(problem, workloads)  # what is wrong is told before a judge is started
             judge = Judge(device, hot=hot, rules=rules, coming=(problem, solution))
             made.enter_context(judge)
         return judge.evaluate(problem, solution, workloads=workloads, on_trace=on_trace, **options)
