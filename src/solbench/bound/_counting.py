@@ -20,6 +20,9 @@ Weights = Mapping[int, NDArray[Any]]
 FEW_BOXES = 16
 """A table of all bit sets of so many boxes is small; counting into it needs no sorting."""
 
+AT_ONCE = 1 << 20
+"""Positions of a mask that are counted at a time: counting takes many times the memory of the mask."""
+
 
 def count_box(box: Box, weights: Weights) -> int:
     """Size of one box, or its weighted sum."""
@@ -177,23 +180,42 @@ def _classes(
             return {(1 << len(boxes)) - 1: _weight(first, weights.get(dim))}
         if dim not in weights and _plain(boxes, dim):
             return _span_classes([b.sets[dim] for b in boxes])
-    sizes = [shape[d] for d in group]
-    codes = np.zeros(sizes, dtype=np.int64)
+    codes = np.zeros([shape[d] for d in group], dtype=_narrow(len(boxes)))
     for bit, box in enumerate(boxes):
-        codes |= membership(box, group, shape).astype(np.int64) << bit
-    amounts: NDArray[Any] = np.ones(sizes, dtype=np.int64)
-    for axis, dim in enumerate(group):
-        if dim in weights:
-            amounts = amounts * weights[dim].reshape(
-                [-1 if a == axis else 1 for a in range(len(group))]
-            )
-    flat, weighted = codes.reshape(-1), amounts.reshape(-1).astype(np.float64)
-    if len(boxes) <= FEW_BOXES:
-        sums = np.bincount(flat, weights=weighted)
-        return {int(c): round(float(sums[c])) for c in np.flatnonzero(sums) if c}
-    unique, inverse = np.unique(flat, return_inverse=True)
-    sums = np.bincount(inverse.reshape(-1), weights=weighted)
-    return {int(c): round(float(s)) for c, s in zip(unique, sums, strict=True) if c}
+        codes |= membership(box, group, shape).astype(codes.dtype) << codes.dtype.type(bit)
+    lines = {axis: weights[dim] for axis, dim in enumerate(group) if dim in weights}
+    return _amounts(codes, lines, small=len(boxes) <= FEW_BOXES)
+
+
+def _narrow(bits: int) -> np.dtype[Any]:
+    """A mask of bit sets may have 2^26 of them."""
+    return np.dtype(np.uint8 if bits <= 8 else np.uint16 if bits <= 16 else np.int64)
+
+
+def _amounts(
+    codes: NDArray[Any], lines: Mapping[int, NDArray[Any]], *, small: bool
+) -> dict[int, int]:
+    """Bit set → number of positions with it, or the sum of their weights, some rows after the other.
+
+    ``lines``: axis → weights along it. ``small``: a table of all bit sets is.
+    """
+    totals: dict[int, int] = {}
+    rows = max(1, AT_ONCE // max(1, prod(codes.shape[1:])))
+    for first in range(0, len(codes), rows):
+        part = codes[first : first + rows]
+        weighted: NDArray[Any] | None = None
+        for axis, line in lines.items():
+            own = line[first : first + rows] if axis == 0 else line
+            own = own.reshape([-1 if a == axis else 1 for a in range(part.ndim)])
+            weighted = np.ones(part.shape) * own if weighted is None else weighted * own
+        flat = part.reshape(-1)
+        found, place = (None, flat) if small else np.unique(flat, return_inverse=True)
+        sums = np.bincount(place, None if weighted is None else weighted.reshape(-1))
+        for at in np.flatnonzero(sums):
+            code = int(at if found is None else found[at])
+            totals[code] = totals.get(code, 0) + round(float(sums[at]))
+    totals.pop(0, None)
+    return totals
 
 
 def _span_classes(spans: Sequence[IndexSet]) -> dict[int, int]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, reduce
 from typing import Any
 
 import numpy as np
@@ -230,7 +230,7 @@ def _merge_joints(boxes: list[Box]) -> list[Box]:
     result: list[Box] = []
     for group in groups.values():
         if len(group) > 1 and len(group[0].joints) == 1 and group[0].joints[0].holdable:
-            mask = np.logical_or.reduce([b.joints[0].dense() for b in group])
+            mask = reduce(np.logical_or, (b.joints[0].dense() for b in group))
             joint = Joint(group[0].joints[0].dims, mask)
             result.append(Box(group[0].sets, () if mask.all() else (joint,)))
         else:

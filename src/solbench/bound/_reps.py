@@ -26,17 +26,19 @@ def canonical(classes: Indices) -> Rep:
     """From any class labels: first index of each class."""
     count = len(classes)
     if count and int(classes.min()) >= 0 and int(classes.max()) < MARKED_PER_LABEL * count:
-        # of several places of a label the last one assigned stays: the first
-        first_place = np.zeros(int(classes.max()) + 1, dtype=np.int64)
-        first_place[classes[::-1]] = np.arange(count - 1, -1, -1)
-        found = first_place[classes]
+        # of several places of a label the last one assigned stays: the first. Narrow, since lists are long
+        places = np.dtype(np.int32 if count < 1 << 31 else np.int64)
+        first_place = np.full(int(classes.max()) + 1, -1, dtype=places)
+        first_place[classes[::-1]] = np.arange(count - 1, -1, -1, dtype=places)
+        distinct = int(np.count_nonzero(first_place >= 0))
+        if 1 < distinct < count:
+            return first_place[classes].astype(np.int64)
     else:
         _, first, inverse = np.unique(classes, return_index=True, return_inverse=True)
-        found = first[inverse.reshape(-1)].astype(np.int64)
-    distinct = int(np.count_nonzero(found == np.arange(count)))
-    if distinct == count:
-        return None
-    return CONST if distinct == 1 else found
+        distinct = len(first)
+        if 1 < distinct < count:
+            return first[inverse.reshape(-1)].astype(np.int64)
+    return None if distinct == count else CONST
 
 
 def labels(rep: Rep, size: int) -> Indices:
@@ -78,7 +80,7 @@ def through_table(rep: Rep, size: int, table: Indices) -> Rep:
     """Classes along a rank that reads index ``table[i]``."""
     if isinstance(rep, str):
         return CONST
-    return canonical(labels(rep, size)[table])
+    return canonical(table if rep is None else rep[table])
 
 
 def shrink(indices: IndexSet, rep: Rep) -> IndexSet:

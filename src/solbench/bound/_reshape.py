@@ -326,15 +326,27 @@ def _unflatten(flat: IndexSet, sizes: Shape) -> list[Sets] | Mask:
         leading = _unflatten(_sets.from_sorted(starts), sizes[:count])
         if isinstance(leading, list):
             return [(*p, *(range(size) for size in sizes[count:])) for p in leading]
-    index = np.unravel_index(array, sizes)
-    uniques = [np.flatnonzero(np.bincount(i, minlength=1)) for i in index]
-    if prod(len(u) for u in uniques) == len(flat):
-        return [tuple(_sets.from_sorted(u.astype(np.int64)) for u in uniques)]
     if prod(sizes) > DENSE_LIMIT:
-        return [tuple(range(int(i[0]), int(i[0]) + 1) for i in index)]
-    mask: Mask = np.zeros(sizes, dtype=np.bool_)
-    mask[index] = True
+        return [_product_or_first(array, sizes)]
+    mask = _sets.to_mask(array, prod(sizes)).reshape(sizes)
+    every = frozenset(range(len(sizes)))
+    used = [np.flatnonzero(mask.any(axis=tuple(every - {axis}))) for axis in range(len(sizes))]
+    if prod(len(u) for u in used) == len(array):
+        return [tuple(_sets.from_sorted(u.astype(np.int64)) for u in used)]
     return mask
+
+
+def _product_or_first(array: NDArray[Any], sizes: Shape) -> Sets:
+    """A set too large for a mask, if it is a product of sets; else the box of its first element."""
+    used = []
+    inner = prod(sizes)
+    for size in sizes:
+        inner //= size
+        used.append(np.flatnonzero(np.bincount(array // inner % size)))
+    if prod(len(u) for u in used) == len(array):
+        return tuple(_sets.from_sorted(u.astype(np.int64)) for u in used)
+    first = np.unravel_index(int(array[0]), sizes)
+    return tuple(range(int(i), int(i) + 1) for i in first)
 
 
 def _whole_rows(flat: NDArray[Any], sizes: Shape) -> tuple[int, NDArray[Any]] | None:
