@@ -10,7 +10,11 @@ import faulthandler
 import os
 import resource
 import sys
+import threading
 import time
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import lru_cache
 from multiprocessing.connection import Connection
@@ -42,13 +46,35 @@ def main(socket: int, log_path: str, memory_bytes: int) -> None:
             task, timeout_s = connection.recv()
         except EOFError:
             return
-        # For a hang: where it is, shortly before the parent gives up on this process.
-        faulthandler.dump_traceback_later(0.9 * timeout_s, file=log)
-        bound = _derived(task)
-        faulthandler.cancel_dump_traceback_later()
+        with _watched(0.9 * timeout_s, log):
+            bound = _derived(task)
         torch.set_default_dtype(torch.float32)
         torch.set_grad_enabled(True)
         connection.send(bound)
+
+
+@contextmanager
+def _watched(seconds: float, log: TextIO) -> Iterator[None]:
+    """For a hang: where this thread is, shortly before the parent gives up on the process.
+
+    Not by ``faulthandler.dump_traceback_later``: its thread reads frames while they change, without the
+    interpreter's lock, and now and then kills a process that is only slow.
+    """
+    thread = threading.get_ident()
+
+    def write_where() -> None:
+        for frame, line in traceback.walk_stack(sys._current_frames()[thread]):
+            code = frame.f_code
+            log.write(f'  File "{code.co_filename}", line {line} in {code.co_name}\n')
+        log.flush()
+
+    watch = threading.Timer(seconds, write_where)
+    watch.daemon = True
+    watch.start()
+    try:
+        yield
+    finally:
+        watch.cancel()
 
 
 def _derived(task: Task) -> Bound:
