@@ -105,6 +105,23 @@ def test_expert_blocks_have_a_scale_a_block_of_every_expert() -> None:
     assert made["scales"].shape == (2, 2, 3)
 
 
+@pytest.mark.parametrize("elements", [1, 3 * 48 * 64, 1 << 26])
+def test_experts_quantised_together_are_those_quantised_one_by_one(
+    elements: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # one at a time; three, three and one; all seven
+    monkeypatch.setattr(quantised, "TOGETHER", elements)
+    torch.manual_seed(5)
+    together = quantised.nvfp4_expert_blocks(CPU, 7, 48, 64)
+    torch.manual_seed(5)
+    alone = [quantised.nvfp4_blocks(CPU, 48, 64, fan_in=64) for _ in range(7)]
+    for key, made in together.items():
+        assert made.dtype == alone[0][key].dtype
+        assert made.shape == (7, *alone[0][key].shape)
+        bits = [each[key].reshape(-1).view(torch.uint8) for each in alone]
+        assert torch.equal(made.reshape(-1).view(torch.uint8), torch.cat(bits))
+
+
 def test_an_unknown_generator_or_parameter_is_named() -> None:
     with pytest.raises(InputError, match=r"no generator 'norml'.*normal"):
         draw.norml()

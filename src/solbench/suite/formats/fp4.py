@@ -46,18 +46,21 @@ def unpack_fp4(packed: torch.Tensor) -> torch.Tensor:
     return _fp4_values(torch.stack((pairs & 15, pairs >> 4), dim=-1).flatten(-2))
 
 
-def quantise_nvfp4(values: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+def quantise_nvfp4(
+    values: torch.Tensor, each: int = 0
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """Packed codes (…, n / 2), block scales (…, n / 16) in E4M3, and the global scale (), float32.
 
-    n must be a multiple of 16.
+    n must be a multiple of 16. The first ``each`` dimensions hold tensors with a global scale of their own.
     """
     values = values.to(torch.float32)
     blocks = torch.unflatten(values, -1, (-1, 16))
     largest = blocks.abs().amax(dim=-1)
-    global_scale = largest.amax() / (6.0 * 448.0)
+    global_scale = largest.flatten(each).amax(dim=-1) / (6.0 * 448.0)
     global_scale = torch.where(global_scale > 0, global_scale, 1.0)
-    scales = (largest / 6.0 / global_scale).clamp(max=448.0).to(torch.float8_e4m3fn)
-    step = scales.to(torch.float32) * global_scale
+    own = global_scale[(...,) + (None,) * (largest.dim() - each)]
+    scales = (largest / 6.0 / own).clamp(max=448.0).to(torch.float8_e4m3fn)
+    step = scales.to(torch.float32) * own
     scaled = blocks / torch.where(step > 0, step, 1.0)[..., None]
     # A block whose scale rounds to 0 holds nothing that NVFP4 can tell from 0.
     scaled = torch.where(step[..., None] > 0, scaled, 0.0)

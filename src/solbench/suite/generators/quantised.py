@@ -7,6 +7,9 @@ import torch
 from solbench.suite.formats.fp4 import quantise_nvfp4
 from solbench.suite.formats.fp8 import quantise_fp8_blocks, quantise_fp8_rows, quantise_fp8_tensor
 
+TOGETHER = 1 << 26
+"""Elements of float32 matrices that are quantised in one go: 256 MiB, and some copies of it."""
+
 
 def _matrix(device: torch.device, rows: int, columns: int, std: float, fan_in: int) -> torch.Tensor:
     """Normal values whose rows differ in size, so that scales differ; ``fan_in`` > 0 sets the size."""
@@ -72,11 +75,17 @@ def nvfp4_expert_blocks(
     device: torch.device, experts: int, rows: int, columns: int
 ) -> dict[str, torch.Tensor]:
     """Weights of experts: as ``nvfp4_blocks`` with an expert axis in front, ``global_scale`` (experts,)."""
-    made = [nvfp4_blocks(device, rows, columns, fan_in=columns) for _ in range(experts)]
-    # Packed values cannot be stacked as they are: torch knows no copy of that dtype on every device.
-    packed = torch.stack([each["values"].view(torch.uint8) for each in made])
+    # A few experts at a time: one by one is slow, and all of them in float32 would not fit beside the result.
+    together = max(1, TOGETHER // (rows * columns))
+    made = []
+    for start in range(0, experts, together):
+        count = min(together, experts - start)
+        matrices = [_matrix(device, rows, columns, 1.0, columns) for _ in range(count)]
+        made.append(quantise_nvfp4(torch.stack(matrices), each=1))
+    # Packed values cannot be copied as they are: torch knows no copy of that dtype on every device.
+    packed = torch.cat([values.view(torch.uint8) for values, _, _ in made])
     return {
         "values": packed.view(torch.float4_e2m1fn_x2),
-        "scales": torch.stack([each["scales"] for each in made]),
-        "global_scale": torch.stack([each["global_scale"] for each in made]),
+        "scales": torch.cat([scales for _, scales, _ in made]),
+        "global_scale": torch.cat([global_scale for _, _, global_scale in made]),
     }
