@@ -78,6 +78,19 @@ def test_one_that_was_forked_ahead_and_is_not_needed_ends_with_its_judge(
     assert events == ["fork", "end"]
 
 
+def test_one_that_cannot_be_forked_ahead_is_no_failure_before_it_is_needed(
+    judge: LocalJudge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise JailError("no more processes")
+
+    judge.device.queues = True
+    monkeypatch.setattr(judge.zygote, "spawn", fail)
+    judge.warm_up()
+    with pytest.raises(JailError, match="no more processes"):
+        judge.floor  # noqa: B018 - measured when it is asked for
+
+
 def test_one_that_was_lost_meanwhile_is_replaced(judge: LocalJudge, events: list[str]) -> None:
     ahead = EmptyWorker(judge.zygote, judge.device)
     worker = ahead._runner.worker

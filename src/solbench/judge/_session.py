@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from solbench.bound import load_rules, rules_digest
-from solbench.errors import InputError
+from solbench.errors import InputError, JailError
 from solbench.jail import Zygote, start_zygote
 from solbench.judge._admissions import AdmissionBook
 from solbench.judge._bounds import BoundBook
@@ -92,7 +93,9 @@ class LocalJudge:
         a while to come up, start the one that the clock needs first as well."""
         self._zygote = self.zygote
         if self.device.queues and self._floor is None and self._empty is None:
-            self._empty = EmptyWorker(self._zygote, self.device)
+            # What fails here fails again where it is needed; a solution that does not build needs no clock.
+            with contextlib.suppress(JailError, MemoryError, OSError, RuntimeError):
+                self._empty = EmptyWorker(self._zygote, self.device)
 
     def calm(self) -> None:
         """Where it would take a core from what is measured, wait for a zygote that still imports torch."""
