@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import resource
 import signal
+import socket
 import subprocess
 import sys
 import textwrap
@@ -188,3 +191,30 @@ def test_the_zygote_has_one_thread_and_ran_no_operation(
 ) -> None:
     own_zygote.spawn(plan).kill()
     assert len(list(Path(f"/proc/{own_zygote.pid}/task").iterdir())) == 1
+
+
+def test_half_a_request_is_not_the_beginning_of_the_next(
+    plan: WorkerPlan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with start_zygote() as client:
+        first = client.spawn(plan, [])
+
+        def full(*_: object) -> None:
+            raise OSError(errno.ETOOMANYREFS, "too many on their way")
+
+        with monkeypatch.context() as while_full:
+            while_full.setattr(socket, "send_fds", full)
+            with pytest.raises(JailError, match=r"does not answer: .*on their way"):
+                client.spawn(plan, [])
+        assert _load(client.spawn(plan, []))
+        assert _await_end(first.pid)
+
+
+def test_the_judge_may_have_as_many_descriptors_as_the_system_lets_it() -> None:
+    before, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(256, hard), hard))
+    try:
+        with start_zygote():
+            assert resource.getrlimit(resource.RLIMIT_NOFILE) == (hard, hard)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (before, hard))

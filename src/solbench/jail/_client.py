@@ -7,6 +7,7 @@ import fcntl
 import itertools
 import json
 import os
+import resource
 import select
 import signal
 import socket
@@ -146,6 +147,7 @@ class ZygoteClient:
         self._process = _Process(self._base, self._leave_out)
         self._base_filters = _processes.thread_status(os.getpid(), os.getpid()).seccomp_filters
         self._closed = False
+        _allow_descriptors()
 
     def __enter__(self) -> Self:
         return self
@@ -244,9 +246,14 @@ class ZygoteClient:
             channel.send(json.dumps({"batches": len(batches), "scratch": str(scratch)}).encode())
             for batch in batches:
                 socket.send_fds(channel, [b"+"], batch)
+            return self._await_birth()
         except OSError as error:
+            self._process.popen.kill()
             raise JailError(f"the zygote does not answer: {error}") from error
-        return self._await_birth()
+        except JailError:
+            # Half a request would be taken for the beginning of the next one, with the descriptors of both.
+            self._process.popen.kill()
+            raise
 
     def _await_birth(self) -> tuple[int, int]:
         deadline = time.monotonic() + _SPAWN_S
@@ -297,6 +304,16 @@ def start_zygote(leave_out: Sequence[str] = ()) -> ZygoteClient:
     ``leave_out`` names walls to do without, to find out what they are good for; every trace then says so.
     """
     return ZygoteClient(leave_out)
+
+
+def _allow_descriptors() -> None:
+    """As many as the system lets this process have.
+
+    All processes of a user share what may be on its way through sockets, and each may send no more once that
+    passes its own limit: a worker would keep a judge with a lower one than its own from sending any.
+    """
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 def _slot_descriptors(plan: WorkerPlan, buffers: Sequence[Sequence[SlotBuffers]]) -> list[int]:
