@@ -227,8 +227,11 @@ class FakeOracle:
             raise ReferenceFailed("ValueError: no")
         return self._oracle.expected(inputs)
 
-    def compare(self, outputs: Any, expected: Any) -> Any:
-        return self._oracle.compare(outputs, expected)
+    def compare(self, outputs: Any, expected: Any, inputs: Any) -> Any:
+        return self._oracle.compare(outputs, expected, inputs)
+
+    def exactly(self, *call: Any) -> Any:
+        return self._oracle.exactly(*call)
 
 
 class Fakes:

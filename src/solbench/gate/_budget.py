@@ -181,11 +181,16 @@ def _plain_result(row: Sequence[Sequence[float]], limits: Sequence[_Limits]) -> 
 
 
 def _limits(error: OutputError, budget: ErrorBudget, dtype: torch.dtype) -> _Limits:
-    ulp = _eps(dtype)
+    unit = ulp(dtype)
     return _Limits(
-        rms=max(budget.rms_multiplier * error.rms, ulp * error.truth_rms),
-        largest=max(budget.max_multiplier * error.largest, ulp * error.truth_largest),
+        rms=max(budget.rms_multiplier * error.rms, unit * error.truth_rms),
+        largest=max(budget.max_multiplier * error.largest, unit * error.truth_largest),
     )
+
+
+def within_largest(error: OutputError, budget: ErrorBudget, dtype: torch.dtype) -> float:
+    """What an element may differ from the reference's by; nothing for whole numbers."""
+    return _beside_reference(error, budget, dtype).largest if dtype.is_floating_point else 1.0
 
 
 def _beside_reference(error: OutputError, budget: ErrorBudget, dtype: torch.dtype) -> _Limits:
@@ -193,7 +198,8 @@ def _beside_reference(error: OutputError, budget: ErrorBudget, dtype: torch.dtyp
     return _Limits(limits.rms + error.rms, limits.largest + error.largest)
 
 
-def _eps(dtype: torch.dtype) -> float:
+def ulp(dtype: torch.dtype) -> float:
+    """One unit in the last place, as a share of a value."""
     return _EPS_OF_FLOAT4 if "float4" in str(dtype) else torch.finfo(dtype).eps
 
 

@@ -29,7 +29,7 @@ from solbench.spec import Problem, Workload, workload_digest
 if TYPE_CHECKING:
     from solbench.judge._session import LocalJudge
 
-_FORMAT = 1
+_FORMAT = 2
 """Raise it when a check changes its meaning."""
 
 

@@ -171,10 +171,11 @@ class Round:
         expected = [self.oracle.expected(inputs) for inputs in values]
         for participant, outcome in running:
             outputs = [participant.arena.outputs(slot) for slot in slots]
-            outcome.gates = self.oracle.compare(outputs, expected)
+            outcome.gates = self.oracle.compare(outputs, expected, values)
             began = time.perf_counter()
             for number, truth in truths.items():
-                self._audit(outcome, number, outputs[number], expected[number], truth)
+                call = (values[number], outputs[number], expected[number], truth)
+                self._audit(outcome, number, *call)
             if truths:
                 outcome.audit_s = (truths_s + time.perf_counter() - began) / len(truths)
             outcome.failure = outcome.failure or _failure_of_gates(outcome.gates)
@@ -183,17 +184,24 @@ class Round:
                 outcome.failure = broken_guard(guard)
 
     def _audit(
-        self, outcome: Outcome, number: int, outputs: Outputs, expected: Outputs, truth: Outputs
+        self,
+        outcome: Outcome,
+        number: int,
+        inputs: dict[str, ArgumentValue],
+        outputs: Outputs,
+        expected: Outputs,
+        truth: Outputs,
     ) -> None:
         """Judge one call beside float64. Errors of other calls say nothing about varied inputs."""
         varied = self.audits[number]
         errors = {} if varied else self.oracle.errors
-        gate = self.oracle.rule.exactly(outputs, expected, truth, errors)
+        judged = self.oracle.exactly(inputs, outputs, expected, truth, errors)
+        gate = judged.gate
         if varied and not gate.passed:
             gate = replace(gate, reason=f"{gate.reason} (on other values of its inputs: {varied})")
         outcome.gates[number] = gate
         if not varied:
-            outcome.precision.add(outputs, expected, truth)
+            outcome.precision.add(outputs, judged.expected, judged.truth)
 
 
 def _failure_of_gates(gates: Sequence[GateResult]) -> Failure | None:

@@ -6,14 +6,17 @@ import contextlib
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 
 from solbench.gate import GateResult, OutputError
+from solbench.judge._choices import Choices
 from solbench.judge._float64 import run_float64
 from solbench.judge._layouts import ArgumentValue
-from solbench.judge._rules import Rule, rule_of
+from solbench.judge._rules import BudgetRule, Rule, rule_of
+from solbench.judge._second_look import Judged, look_again, settled_truth, undecided
 from solbench.judge._sections import Section
 from solbench.judge._variations import varied
 from solbench.spec import (
@@ -72,6 +75,8 @@ class Oracle:
         self._scalars: dict[str, ArgumentValue] | None = None
         self.held_scalars: dict[str, ArgumentValue] = {}
         """Scalars that the entrypoint chose anew, and the first value, which all calls get."""
+        self.other_choices = OtherChoices()
+        self._writes_inputs = False
 
     def inputs(self, seed: int, variation: str = "") -> dict[str, ArgumentValue]:
         """The arguments of one call, in order. A worker is told scalars once, so they keep the values
@@ -119,14 +124,21 @@ class Oracle:
 
     def expected(self, inputs: Mapping[str, ArgumentValue]) -> dict[str, torch.Tensor]:
         """What the reference makes of them; it may write into them. Raises ``ReferenceFailed``."""
-        start = time.perf_counter()
+        start, before = time.perf_counter(), _versions(inputs)
+        outputs = self._outputs(inputs)
+        self.seconds.append(time.perf_counter() - start)
+        self._writes_inputs |= _versions(inputs) != before
+        return outputs
+
+    def _outputs(
+        self, inputs: Mapping[str, ArgumentValue], mode: AbstractContextManager[Any] | None = None
+    ) -> dict[str, torch.Tensor]:
         try:
-            with self._within(Section.REFERENCE), contained():
+            with self._within(Section.REFERENCE), contained(), mode or nullcontext():
                 returned = self._run(*inputs.values())
         except (Exception, SystemExit) as error:  # the reference is the problem's code, not ours
             raise reference_failure(self.problem, error) from error
         outputs = normalise_outputs(self.problem, returned, self.workload)
-        self.seconds.append(time.perf_counter() - start)
         # Contiguous clones: an output may be a view of an input, or of another output.
         return {name: value.detach().contiguous().clone() for name, value in outputs.items()}
 
@@ -171,9 +183,102 @@ class Oracle:
         self,
         outputs: Sequence[Mapping[str, torch.Tensor]],
         expected: Sequence[Mapping[str, torch.Tensor]],
+        inputs: Sequence[Mapping[str, ArgumentValue]],
     ) -> list[GateResult]:
-        """The problem's rule over all outputs of each call."""
-        return self.rule.calls(outputs, expected, self.errors)
+        """The problem's rule over all outputs of each call. ``inputs`` serve where a call seems wrong."""
+        gates = self.rule.calls(outputs, expected, self.errors)
+        for number, gate in enumerate(gates):
+            if gate.passed:
+                continue
+            first = Judged(gate, expected[number], {})
+            gates[number] = self._again(inputs[number], outputs[number], first, self.errors).gate
+            if not gates[number].passed:
+                break  # the verdict has fallen
+        return gates
+
+    def exactly(
+        self,
+        inputs: Mapping[str, ArgumentValue],
+        outputs: Mapping[str, torch.Tensor],
+        expected: Mapping[str, torch.Tensor],
+        truth: Mapping[str, torch.Tensor],
+        errors: Mapping[str, OutputError],
+    ) -> Judged:
+        """One call beside float64. The result tells what it was compared with in the end."""
+        settled = self.settled(inputs, expected, truth)
+        gate = self.rule.exactly(outputs, expected, settled, errors)
+        return self._again(inputs, outputs, Judged(gate, expected, settled), errors)
+
+    def settled(
+        self,
+        inputs: Mapping[str, ArgumentValue],
+        expected: Mapping[str, torch.Tensor],
+        truth: Mapping[str, torch.Tensor],
+    ) -> Mapping[str, torch.Tensor]:
+        """float64 that follows the reference's choices where both all but tie; own problems only."""
+        if not self._may_choose:
+            return truth
+        return settled_truth(lambda: self.choices(inputs), expected, truth)
+
+    def undecided(self, inputs: Mapping[str, ArgumentValue]) -> str:
+        """Why choices on the way do not determine the outputs of our own problem; empty if they do."""
+        if not isinstance(self.rule, BudgetRule) or self._writes_inputs:
+            return ""
+        return undecided(self.choices(inputs), self.errors, self.rule.budget)
+
+    def choices(self, inputs: Mapping[str, ArgumentValue]) -> Choices:
+        """What the reference chooses on them, and may choose. Raises ``ReferenceFailed``."""
+        return Choices(lambda mode: self._outputs(inputs, mode))
+
+    @property
+    def _may_choose(self) -> bool:
+        """The public rule knows no second look; inputs that were written to are no longer there for one."""
+        return isinstance(self.rule, BudgetRule) and not self._writes_inputs
+
+    def _again(
+        self,
+        inputs: Mapping[str, ArgumentValue],
+        outputs: Mapping[str, torch.Tensor],
+        first: Judged,
+        errors: Mapping[str, OutputError],
+    ) -> Judged:
+        rule = self.rule
+        wrong = first.gate.status == "INCORRECT_NUMERICAL" and first.gate.reference_is_finite
+        if not (wrong and self._may_choose and isinstance(rule, BudgetRule)):
+            return first
+        judged = look_again(self.choices(inputs), rule.either, outputs, first, errors, rule.budget)
+        self.other_choices.add(judged)
+        return judged
+
+
+@dataclass(slots=True)
+class OtherChoices:
+    """What second looks found, over all calls."""
+
+    calls: int = 0
+    rows: int = 0
+    rounded: int = 0
+
+    def add(self, judged: Judged) -> None:
+        """Take in one call."""
+        if judged.gate.passed:
+            self.calls += 1
+            self.rows += judged.other_rows
+            self.rounded += judged.rounded
+
+    def in_words(self) -> str:
+        """For the trace; empty if there were none."""
+        if not self.calls:
+            return ""
+        return (
+            f"{self.calls} calls are right by choices that the reference might as well have made: "
+            f"{self.rows} rows follow from values that all but tie, {self.rounded} calls round another way"
+        )
+
+
+def _versions(inputs: Mapping[str, ArgumentValue]) -> list[int]:
+    """Torch counts the writes into each tensor."""
+    return [value._version for value in inputs.values() if isinstance(value, torch.Tensor)]
 
 
 def fixed_weights(problem: Problem) -> tuple[str, ...]:

@@ -47,6 +47,7 @@ def workload_result(case: Case, around: Circumstances) -> WorkloadResult:
         flags=(
             *measured.flag_list(),
             *_held_scalars(case.oracle),
+            *_other_choices(case.oracle),
             *_problem_flags(case, request),
             *_library_flags(case, request),
             *_solution_flags(around),
@@ -74,6 +75,12 @@ def _held_scalars(oracle: Oracle | None) -> Iterator[Flag]:
         values = ", ".join(f"{name} = {value!r}" for name, value in oracle.held_scalars.items())
         evidence = f"the entrypoint draws them anew each time; all calls were made with {values}"
         yield Flag(id="scalars_held", evidence=evidence)
+
+
+def _other_choices(oracle: Oracle | None) -> Iterator[Flag]:
+    evidence = oracle.other_choices.in_words() if oracle is not None else ""
+    if evidence:
+        yield Flag(id="near_ties", evidence=evidence)
 
 
 def _problem_flags(case: Case, request: Request) -> Iterator[Flag]:
