@@ -72,9 +72,8 @@ def _open_context(device: str) -> None:
     kind, _, number = device.partition(":")
     if kind != "cuda":
         return
-    os.environ.setdefault(
-        "CUDA_MODULE_LOADING", "LAZY"
-    )  # as torch does, which comes too late for it
+    # As torch does, which comes too late for this context.
+    os.environ.setdefault("CUDA_MODULE_LOADING", "LAZY")
     with contextlib.suppress(ValueError, CudaDriverError):
         cuda_driver.open_context(int(number or 0))
 
