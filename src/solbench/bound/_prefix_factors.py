@@ -40,11 +40,16 @@ Placed = tuple[int, Sequence[Dim]]
 
 
 def call_names(lifted: LiftedGraph) -> dict[int, str]:
-    """Value → the call that makes it: ``masked_fill.Scalar`` for ``aten.masked_fill_.Scalar``."""
+    """Value → the call that makes it: ``masked_fill.Scalar`` for ``aten.masked_fill_.Scalar``.
+
+    Only ``pow_.Scalar`` is no ``pow.Scalar``: the number is its exponent.
+    """
     result = {}
     for step in lifted.steps:
         outs = (step.lifted.out,) if isinstance(step.lifted, Reshape) else step.lifted.outs
         name, _, overload = step.node.op.partition(".")[2].partition(".")
+        if name == "pow_" and overload == "Scalar":
+            overload = "Tensor_Scalar"
         result.update(dict.fromkeys(outs, f"{name.rstrip('_')}.{overload}"))
     return result
 

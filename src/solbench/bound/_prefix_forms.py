@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from math import prod
 
 from solbench.bound import _pins, _prefix_dims, _prefix_least, _prefix_places
 from solbench.bound._access import Along
@@ -195,11 +196,13 @@ class Forms:
             inside = right | space.of(theirs)
             state = (inside - columns) & (shown | left)
             apart = rows | columns | batch
+            heights = places.together()
             reads = left | state
-            row = Fraction(space.count(reads - apart) if reads - shown else 0)
+            row = Fraction(heights[0] * space.count(reads - apart) if reads - shown else 0)
             if item.contracts:
-                column = Fraction(space.count(inside - apart), space.count(batch - inside))
-            here = total * space.count(space.of(pairs.dims) - apart)
+                puts = heights[1] * space.count(inside - apart)
+                column = Fraction(puts, space.count(batch - inside))
+            here = prod(heights) * total * space.count(space.of(pairs.dims) - apart)
             needed = self.found.need[pairs.cost.step.lifted.outs[0]].count()  # type: ignore[union-attr]
             share = min(Fraction(1), Fraction(here, max(needed, 1)))
             shared, whole = share * pairs.cost.work.macs, share == 1

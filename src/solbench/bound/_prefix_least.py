@@ -52,6 +52,10 @@ class Counts:
         return np.array_equal(held, columns)
 
 
+SINGLE = Counts(np.ones(1, dtype=np.int64), np.ones(1, dtype=np.int64))
+"""One pair."""
+
+
 @dataclass(frozen=True, slots=True)
 class Prices:
     """Multiply-adds: of a pair, of a row that reads a state, of a column that enters one."""
@@ -151,11 +155,6 @@ def _divided(counts: Counts, prices: Prices, share: int) -> Fraction:
             Fraction(0),
         )
     return total
-
-
-def rectangle(rows: int, columns: int) -> Counts:
-    """All pairs."""
-    return Counts(np.full(rows, columns), np.full(columns, rows))
 
 
 def restricted(mask: Mask | Bands, rows: Indices, columns: Indices, turned: bool) -> Mask | Bands:

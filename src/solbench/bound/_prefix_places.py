@@ -40,6 +40,16 @@ class Places:
     def of(self, ranks: Sequence[int]) -> Atoms:
         return self.space.of(self.ranks[r] for r in ranks)
 
+    def together(self) -> tuple[int, int]:
+        """How many rows and columns count as one."""
+        if self.joint is not None:
+            return 1, 1
+        rows, columns = (
+            self.space.count(a for r in group for a in self.ranks[r].atoms)
+            for group in (self.rows, self.columns)
+        )
+        return rows, columns
+
     def pairs(self) -> Mask | Bands | None:
         """The mask over row and column, of all of a batch together."""
         if self.joint is None:
@@ -50,11 +60,12 @@ class Places:
         return _prefix_least.transposed(self.joint.mask) if turned else self.joint.mask
 
     def masks(self) -> Masks | None:
-        """What the mask leaves, within the positions that are needed; ``None`` if it is too scattered."""
+        """What the mask leaves, within the positions that are needed; ``None`` if it is too scattered.
+
+        Without a mask states are worth their cost for all rows and columns, or for none: they count as one.
+        """
         if self.joint is None:
-            groups = self.rows, self.columns
-            sizes = [self.space.count(a for r in g for a in self.ranks[r].atoms) for g in groups]
-            return ((_prefix_least.rectangle(*sizes),),)
+            return ((_prefix_least.SINGLE,),)
         row, column = (_sets.to_array(self.box.sets[g[0]]) for g in (self.rows, self.columns))
         if not self.batch:
             turned = self.joint.dims[0] != self.rows[0]
