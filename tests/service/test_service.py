@@ -125,6 +125,22 @@ def test_stopping_finishes_what_runs_and_cancels_what_waits(start: Start) -> Non
         client.health()
 
 
+def test_a_device_that_is_missing_is_told_at_the_start_and_not_to_every_job() -> None:
+    from solbench.service._server import running
+
+    judge = FakeJudge()
+
+    def make(device: str) -> FakeJudge:
+        if device == "cuda:0":
+            raise DeviceError("cuda:0: there is no GPU")
+        return judge
+
+    settings = Settings(port=0, devices=("cpu", "cuda:0"))
+    with pytest.raises(DeviceError, match="there is no GPU"), running(settings, make):
+        pytest.fail("it serves")
+    assert judge.closed == 1, "the one that stood is ended"
+
+
 def test_a_bug_of_one_evaluation_leaves_the_queue_alive(start: Start) -> None:
     service = start()
     client = service.client()

@@ -67,7 +67,7 @@ def serve_command(
 
     SIGTERM or Ctrl-C: nothing new is taken, what waits is cancelled, what runs is finished.
 
-    Exit code 0 then; 3 if the address cannot be listened on.
+    Exit code 0 then; 3 if the address cannot be listened on or a device is missing.
 
     Example: solbench serve --root examples --device cuda:0
     """

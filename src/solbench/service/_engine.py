@@ -82,6 +82,7 @@ class Engine:
     ) -> None:
         self.devices = tuple(devices)
         self._make_judge = make_judge
+        self._judges: dict[str, EvaluatesAsync] = {}
         self._most_queued = most_queued
         self._changed = threading.Condition()
         self._jobs: OrderedDict[str, _Entry] = OrderedDict()
@@ -93,6 +94,12 @@ class Engine:
         ]
         for thread in self._threads:
             thread.start()
+
+    def warm_up(self) -> None:
+        """Start the judge of each device now. Raises ``SolBenchError`` for a device that is missing, which
+        otherwise every job would be told. Before anything is submitted."""
+        for device in self.devices:
+            self._judge(device)
 
     def submit(self, client: str, submission: Submission, problem: Problem) -> Job:
         """Queue one evaluation. Raises ``InputError`` for an unknown device or workload, ``QueueFull`` and
@@ -188,23 +195,28 @@ class Engine:
         if entry.cancel is not None:
             entry.cancel()
 
+    def _judge(self, device: str) -> EvaluatesAsync:
+        if device not in self._judges:
+            self._judges[device] = self._make_judge(device)
+        return self._judges[device]
+
+    def _end_judge(self, device: str) -> None:
+        judge = self._judges.pop(device, None)
+        if judge is not None:
+            judge.close()
+
     def _work(self, device: str) -> None:
-        judge: EvaluatesAsync | None = None
         try:
             while (entry := self._next(device)) is not None:
                 try:
-                    judge = judge or self._make_judge(device)
-                    asyncio.run(self._evaluate(judge, entry))
+                    asyncio.run(self._evaluate(self._judge(device), entry))
                 except SolBenchError as error:
                     self._over(entry, "failed", str(error))
                 except Exception as error:  # noqa: BLE001 - boundary: one job's bug must not end the queue
                     self._over(entry, "failed", f"internal error: {type(error).__name__}: {error}")
-                    if judge is not None:
-                        judge.close()
-                        judge = None
+                    self._end_judge(device)
         finally:
-            if judge is not None:
-                judge.close()
+            self._end_judge(device)
 
     def _next(self, device: str) -> _Entry | None:
         with self._changed:

@@ -41,7 +41,7 @@ def running(settings: Settings, make_judge: Callable[[str], EvaluatesAsync]) -> 
     """The service in threads of this process; gives its URL. It is stopped gracefully at the end.
 
     Raises ``InputError`` for an address beyond this machine without a token, ``MissingExtra`` without the
-    server's packages, ``DeviceError`` where it cannot listen.
+    server's packages, ``DeviceError`` where it cannot listen or a device is missing.
     """
     from solbench.service._app import is_loopback, make_app
 
@@ -63,16 +63,17 @@ def running(settings: Settings, make_judge: Callable[[str], EvaluatesAsync]) -> 
             timeout_graceful_shutdown=5,
         )  # fmt: skip
         server = uvicorn.Server(config)
-        listener = _listen(settings)
-        thread = threading.Thread(target=server.run, args=([listener],), name="http")
-        thread.start()
-        try:
-            yield _url(listener, settings.host)
-            engine.stop(settings.grace_s)
-            thread.join(_LINGER_S)
-        finally:
-            server.should_exit = True
-            thread.join()
+        with _listen(settings) as listener:
+            engine.warm_up()
+            thread = threading.Thread(target=server.run, args=([listener],), name="http")
+            thread.start()
+            try:
+                yield _url(listener, settings.host)
+                engine.stop(settings.grace_s)
+                thread.join(_LINGER_S)
+            finally:
+                server.should_exit = True
+                thread.join()
 
 
 def _listen(settings: Settings) -> socket.socket:
