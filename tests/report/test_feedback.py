@@ -134,6 +134,24 @@ def test_the_hint_follows_the_distance(make_trace: MakeTrace) -> None:
     assert last(0.01).startswith("Far from any limit")
 
 
+def test_a_time_that_the_clock_cannot_see_is_not_called_near_the_limit(
+    make_trace: MakeTrace,
+) -> None:
+    trace = make_trace()
+    assert trace.solbench is not None
+    assert trace.solbench.timing is not None
+    nothing = trace.solbench.timing.model_copy(update={"median_ms": 0.0})
+    found = feedback(changed(trace, timing=nothing))
+    assert (found.times_sol, found.times_attainable) == (None, None)
+    assert found.hints == (
+        "Too short for this clock: no distance can be told; larger workloads tell more.",
+    )
+
+
+def test_a_time_below_the_bound_is_no_advice_to_stop(make_trace: MakeTrace) -> None:
+    assert feedback(make_trace(time_ms=0.05)).hints[-1].startswith("Below the bound")  # of 0.1 ms
+
+
 def test_a_wrong_output_is_told_with_its_place(sample_run: list[Trace]) -> None:
     found = feedback(sample_run[2])
     assert "expected 0.125, got 0.5" in found.wrong

@@ -12,6 +12,7 @@ from solbench.report._explain import explain_report, plain_count_table
 from solbench.report._explain_page import explain_page
 from solbench.report._feedback import Feedback, feedback
 from solbench.report._feedback_text import feedback_report
+from solbench.report._format import counted
 from solbench.report._grid import grid
 from solbench.report._guard import guard_report, rules_table
 from solbench.report._hardware import calibration_report, hardware_report, hardware_table
@@ -34,6 +35,7 @@ __all__ = [
     "calibration_report",
     "compare_table",
     "comparison_report",
+    "counted",
     "coverage_report",
     "distance",
     "evaluation_report",

@@ -8,14 +8,13 @@ from collections.abc import Sequence
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from solbench.report import _format as fmt
 from solbench.report._feedback import Feedback, feedback
 from solbench.report._tables import evaluation_report as verdicts
 from solbench.spec import Trace
 
 _MOST_FINDINGS = 5
 _MOST_HINTS = 3
-_SHOWN = 0.01
-"""A smaller share of a peak is no number worth reading."""
 
 
 def evaluation_report(traces: Sequence[Trace]) -> Group:
@@ -52,12 +51,8 @@ def _reached(bound: Sequence[Feedback], resource: str) -> str:
     known = [share for share in shares if share is not None]
     if not known:
         return ""
-    low, high = _share(min(known)), _share(max(known))
+    low, high = fmt.share(min(known)), fmt.share(max(known))
     return f", {low} of its peak" if low == high else f", {low} to {high} of its peak"
-
-
-def _share(share: float) -> str:
-    return f"{share:.0%}" if share >= _SHOWN else "under 1%"
 
 
 def next_lines(traces: Sequence[Trace]) -> list[str]:
@@ -86,7 +81,7 @@ def _rates(made: Feedback) -> list[tuple[str, str]]:
         ("products", made.matrix_flops_per_s, made.matrix_share, "GFLOP/s"),
     )
     return [
-        (name, f"{rate / 1e9:.4g} {unit}" + (f", {_share(share)} of peak" if share else ""))
+        (name, f"{rate / 1e9:.4g} {unit}" + (f", {fmt.share(share)} of peak" if share else ""))
         for name, rate, share, unit in rates
         if rate is not None
     ]

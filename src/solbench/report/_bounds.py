@@ -81,7 +81,9 @@ def findings_report(findings: Sequence[Finding]) -> Group:
     errors = sum(finding.severity == "error" for finding in findings)
     warnings = len(findings) - errors
     style = "red" if errors else "green"
-    lines.append(Text(f"{_count(errors, 'error')}, {_count(warnings, 'warning')}", style=style))
+    lines.append(
+        Text(f"{fmt.counted(errors, 'error')}, {fmt.counted(warnings, 'warning')}", style=style)
+    )
     return Group(*lines)
 
 
@@ -95,7 +97,3 @@ def _finding(finding: Finding) -> Text:
     if finding.remedy:
         text.append(f". {finding.remedy}", style="dim")
     return text
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -59,6 +59,7 @@ class Feedback:
     wrong: str
     """Where and how it is wrong, or why it failed; empty if it passed."""
     latency_ms: float | None
+    """0 where the floor of the clock covers all of it."""
     t_sol_ms: float | None
     t_attainable_ms: float | None
     times_sol: float | None
@@ -109,8 +110,8 @@ def feedback(trace: Trace) -> Feedback:
         latency_ms=latency_ms,
         t_sol_ms=record.t_sol_ms if record else None,
         t_attainable_ms=record.t_attainable_ms if record else None,
-        times_sol=_over(latency_ms, record.t_sol_ms if record else None),
-        times_attainable=_over(latency_ms, record.t_attainable_ms if record else None),
+        times_sol=_over(latency_ms or None, record.t_sol_ms if record else None),
+        times_attainable=_over(latency_ms or None, record.t_attainable_ms if record else None),
         binding=record.binding if record else None,
         demanded_bytes=_demanded_bytes(record),
         dram_bytes_per_s=rates[0],

@@ -65,7 +65,7 @@ def _block(made: Feedback) -> list[RenderableType]:
 
 
 def _distances(made: Feedback) -> str:
-    words = [fmt.duration(made.latency_ms)]
+    words = [fmt.duration(made.latency_ms) if made.latency_ms else "below the clock's floor"]
     if made.times_sol is not None:
         words.append(f"{fmt.ratio(made.times_sol)} T_SOL ({fmt.duration(made.t_sol_ms)})")
     if made.times_attainable is not None:
@@ -79,10 +79,10 @@ def _distances(made: Feedback) -> str:
 def _achieved(made: Feedback) -> list[str]:
     lines = []
     if made.dram_bytes_per_s is not None:
-        share = f", {made.dram_share:.0%} of peak" if made.dram_share is not None else ""
+        share = f", {fmt.share(made.dram_share)} of peak" if made.dram_share is not None else ""
         lines.append(f"demanded bytes at {made.dram_bytes_per_s / 1e9:.4g} GB/s{share}")
     if made.matrix_flops_per_s is not None:
-        share = f", {made.matrix_share:.0%} of peak" if made.matrix_share is not None else ""
+        share = f", {fmt.share(made.matrix_share)} of peak" if made.matrix_share is not None else ""
         lines.append(f"products at {made.matrix_flops_per_s / 1e9:.4g} GFLOP/s{share}")
     return lines
 

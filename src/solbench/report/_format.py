@@ -10,6 +10,8 @@ _PREFIXES = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 _BINARY = ((1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
 
 ABSENT = "—"
+_LEAST_SHARE = 0.01
+"""A smaller share of a peak is no number worth reading."""
 
 
 def significant(value: float, digits: int = 3) -> str:
@@ -31,6 +33,16 @@ def duration(milliseconds: float | None) -> str:
         if float(significant(milliseconds / scale)) >= 1:
             return f"{significant(milliseconds / scale)} {unit}"
     return f"{significant(milliseconds / 1e-6)} ns"
+
+
+def counted(number: int, noun: str) -> str:
+    """``1 problem``, ``2 problems``."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def share(part: float) -> str:
+    """``45%``; what would round to nothing is under 1 %."""
+    return f"{part:.0%}" if part >= _LEAST_SHARE else "under 1%"
 
 
 def half_width(low: float, high: float, middle: float) -> str:

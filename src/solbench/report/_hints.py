@@ -113,6 +113,13 @@ def _waiting(made: Feedback) -> str:
 
 
 def _distance(made: Feedback) -> str:
+    if made.latency_ms is not None and made.latency_ms <= 0:
+        return "Too short for this clock: no distance can be told; larger workloads tell more."
+    if made.times_sol is not None and made.times_sol < 1:
+        return (
+            "Below the bound: writes that stayed in the cache explain it, or the time or the bound is wrong; "
+            "'solbench challenge' looks."
+        )
     if made.times_attainable is not None and made.times_attainable <= _NEAR:
         return "Near what is attainable: only another algorithm or precision would gain more."
     if made.times_attainable is not None and made.times_attainable > _FAR:

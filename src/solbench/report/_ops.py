@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from solbench.report import _format as fmt
 from solbench.report._grid import grid
 
 if TYPE_CHECKING:
@@ -23,7 +24,12 @@ def rules_report(rules: Sequence[RuleInfo]) -> RenderableType:
         table.add_row(Text(name), rule.family, str(len(rule.overloads)), Text(rule.summary, "dim"))
     overloads = {name for rule in rules for name in rule.overloads}
     families = Counter(rule.family for rule in rules)
-    total = f"{len(rules)} operations in {len(families)} files, {len(overloads)} overloads"
+    total = ", ".join(
+        (
+            f"{fmt.counted(len(rules), 'operation')} in {fmt.counted(len(families), 'file')}",
+            fmt.counted(len(overloads), "overload"),
+        )
+    )
     return Group(table, Text(total, style="dim"))
 
 
@@ -38,6 +44,7 @@ def coverage_report(coverage: Coverage) -> RenderableType:
     covered = len(coverage.uses) - len(coverage.uncovered)
     parts: list[RenderableType] = [table]
     parts += [Text(f"{name}: {error}", style="red") for name, error in coverage.failed]
-    total = f"{covered} of {len(coverage.uses)} operations covered, in {coverage.programs} programs"
+    programs = fmt.counted(coverage.programs, "program")
+    total = f"{covered} of {fmt.counted(len(coverage.uses), 'operation')} covered, in {programs}"
     parts.append(Text(total, style="dim"))
     return Group(*parts)
