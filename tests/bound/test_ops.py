@@ -121,3 +121,7 @@ def test_the_digest_of_rules_follows_names_contents_and_order_and_runs_nothing(
 def test_a_folder_without_rules_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no folder with rules"):
         load_rules(tmp_path / "nowhere")
+    (tmp_path / "helper.py").write_text("answer = 42\n")
+    for _ in range(2):
+        with pytest.raises(InputError, match="none of its files has a rule"):
+            load_rules(tmp_path)

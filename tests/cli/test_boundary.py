@@ -1,6 +1,7 @@
 """Exceptions become one clean message and a documented exit code."""
 
 import errno
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -115,7 +116,11 @@ def test_a_file_that_cannot_be_written_is_bad_input(
     traces.write_text("".join(trace_line(trace) + "\n" for trace in sample_run))
     result = run("report", traces, "-o", "/no/such/folder/page.html")
     assert result.exit_code == 2
-    assert "/no/such/folder/page.html: No such file or directory" in result.stderr
+    assert "--html: there is no folder '/no/such/folder'. Make it" in result.stderr
+    name = "n" * 300
+    result = run("report", traces, "-o", name)
+    assert result.exit_code == 2
+    assert f"{name}: File name too long" in result.stderr.replace("\n", "")
 
 
 def test_an_interrupt_is_130(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -248,3 +253,59 @@ def test_a_record_that_does_not_fit_names_the_file(capsys: pytest.CaptureFixture
         append("{}")
     assert raised.value.filename == "/dev/full"
     assert capsys.readouterr().err == "", "nothing was kept"
+
+
+def test_a_torn_line_that_cannot_be_ended_names_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    link = tmp_path / "run.jsonl"
+    link.symlink_to("/dev/full")
+    monkeypatch.setattr("solbench.cli._records._is_torn", lambda path: True)
+    monkeypatch.setattr(Path, "is_file", lambda path: True)
+    with pytest.raises(OSError, match="No space left") as raised, appending(link):
+        pass
+    assert raised.value.filename == str(link)
+
+
+def test_a_disk_that_is_full_behind_an_error_of_ours_is_the_machines_fault() -> None:
+    error = SpecError("cannot be written: No space left on device", file="x.json")
+    error.__cause__ = OSError(errno.ENOSPC, "No space left on device")
+    assert exit_code(error) == 3
+
+
+def test_a_narrow_terminal_gets_every_column(
+    run: Any, sample_run: list[Trace], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    traces = tmp_path / "traces.jsonl"
+    traces.write_text("".join(trace_line(trace) + "\n" for trace in sample_run))
+    wide = run("report", traces).stdout
+    monkeypatch.setenv("COLUMNS", "30")
+    assert run("report", traces).stdout == wide
+
+
+def _subprocess(*arguments: str, **environment: str) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(
+        [sys.executable, *arguments], env={**os.environ, **environment}, capture_output=True,
+        timeout=60,
+    )  # fmt: skip
+
+
+def test_a_terminal_that_knows_ascii_only_gets_question_marks_and_no_error() -> None:
+    ran = _subprocess("-m", "solbench", "hardware", "list", PYTHONIOENCODING="ascii")
+    assert ran.returncode == 0, ran.stderr
+    assert b"a100_40" in ran.stdout
+    assert b"?" in ran.stdout, "the dash of what a device lacks"
+
+
+def test_an_interrupt_while_the_commands_are_imported_is_told_like_any_other() -> None:
+    script = (
+        "import sys\n"
+        "from solbench.__main__ import main\n"
+        "class Interrupts:\n"
+        "    def find_spec(self, name, *rest):\n"
+        "        if name == 'solbench.cli': raise KeyboardInterrupt\n"
+        "sys.meta_path.insert(0, Interrupts())\n"
+        "main()\n"
+    )
+    ran = _subprocess("-c", script)
+    assert (ran.returncode, ran.stderr) == (130, b"interrupted: stopped by the user\n")

@@ -163,6 +163,24 @@ def test_out_appends_and_resume_runs_only_what_is_missing(
     assert result.exit_code == 0
 
 
+def test_what_the_problem_or_the_machine_failed_at_is_tried_again(
+    run: Any, judge: StandIn, arguments: list[object], tmp_path: Path
+) -> None:
+    first, second = "aaaa1111-0000-4000-8000-000000000001", "aaaa2222-0000-4000-8000-000000000002"
+    out = tmp_path / "traces.jsonl"
+    judge.status = {first: "INVALID_REFERENCE", second: "RUNTIME_ERROR"}  # the disk was full
+    assert run(*arguments, "--out", out).exit_code == 1
+    judge.asked, judge.status = [], {}
+    assert run(*arguments, "--out", out, "--resume").exit_code == 1
+    assert judge.asked == [first], "the solution's own failure is a verdict"
+    assert [trace.evaluation.status for trace in read_traces(out)] == [
+        "INVALID_REFERENCE", "RUNTIME_ERROR", "PASSED",
+    ]  # fmt: skip
+    judge.asked = []
+    run(*arguments, "--out", out, "--resume")
+    assert judge.asked == []
+
+
 def test_resume_refuses_a_file_with_another_solution_of_the_same_name(
     run: Any, judge: StandIn, arguments: list[object], problem_folder: Path, tmp_path: Path
 ) -> None:

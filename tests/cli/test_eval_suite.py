@@ -10,6 +10,8 @@ import pytest
 
 from solbench.cli._eval_suite import Outcome
 from solbench.cli._suite_outcomes import signal_lines
+from solbench.judge import EvaluationResult
+from solbench.score import problem_score
 from solbench.spec import (
     Flag,
     GuardFinding,
@@ -227,8 +229,9 @@ def test_a_problem_of_the_suite_is_named_as_such(
 ) -> None:
     stand_in = StandIn(make_trace)
 
-    def evaluate(problem: Any, solution: Any, **options: Any) -> None:
+    def evaluate(problem: Any, solution: Any, **options: Any) -> EvaluationResult:
         stand_in.evaluate(problem, solution, **options)
+        return EvaluationResult((), problem_score([]))
 
     monkeypatch.setattr("solbench.judge.evaluate", evaluate)
     smoke = ("--workloads-file", "workload_smoke.jsonl")

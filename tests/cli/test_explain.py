@@ -105,3 +105,13 @@ def test_what_cannot_be_compared_is_refused(run: Any, product: Path, tmp_path: P
     empty.write_text("{}")
     result = run("explain", product, "--hardware", "h200", "--compare", empty)
     assert "holds no bound" in " ".join(result.stderr.split())
+
+
+def test_what_is_nothing_to_compare_with_is_not_called_a_wrong_workload(
+    run: Any, problem_folder: Path
+) -> None:
+    result = run("explain", problem_folder, "--hardware", "h200", "--compare", "b201")
+    assert result.exit_code == 2
+    told = " ".join(result.stderr.split())
+    assert "--compare: 'b201' is no path, no hardware, and no workload of this problem" in told
+    assert "b200" in told

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from solbench.suite import TARGET, names
+from solbench.suite import TARGET, load, names
 
 
 def test_the_list_counts_problems_against_the_target(run: Any) -> None:
@@ -23,6 +23,22 @@ def test_the_list_as_json_has_one_line_a_problem(run: Any) -> None:
 
 def test_the_list_by_model_shows_model_names(run: Any) -> None:
     assert "deepseek-ai/DeepSeek-V3" in run("suite", "list", "--by", "model").stdout
+
+
+def test_names_stand_whole_on_a_line_of_their_own(run: Any) -> None:
+    for by in ("tier", "family", "model"):
+        lines = {line.strip() for line in run("suite", "list", "--by", by).stdout.splitlines()}
+        assert set(names()) <= lines
+
+
+def test_the_reference_can_be_copied_as_it_is_shown(run: Any) -> None:
+    longest = max(names(), key=lambda name: max(map(len, _reference(name).splitlines())))
+    assert max(map(len, _reference(longest).splitlines())) > 80
+    assert run("suite", "show", longest).stdout.rstrip().endswith(_reference(longest).rstrip())
+
+
+def _reference(name: str) -> str:
+    return load(name).definition.reference
 
 
 def test_a_problem_is_shown_with_its_reference(run: Any) -> None:

@@ -125,7 +125,7 @@ def test_sources_that_cannot_be_found_are_named(
 
 
 def test_a_folder_without_sources_or_solution_is_an_error(tmp_path: Path, solution: Any) -> None:
-    with pytest.raises(SpecError, match=r"solution.json: cannot be read"):
+    with pytest.raises(SpecError, match=r"holds no solution.json.*'solbench new' writes one"):
         pack(tmp_path)
     with pytest.raises(SpecError, match="no source lies beside it"):
         pack(loose(tmp_path / "s", solution, None, {}))

@@ -64,7 +64,11 @@ def find_programs(path: Path | str) -> list[Found]:
             )
         return [Found("module", root)]
     if not root.is_dir():
-        raise InputError("no such file or folder", file=root)
+        raise InputError(
+            "no such file or folder",
+            file=root,
+            remedy="Name a problem folder, a Python module, or suite:NAME.",
+        )
     found = list(_below(root))
     if not found:
         raise InputError(

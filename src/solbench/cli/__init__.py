@@ -30,11 +30,12 @@ from solbench.cli import (  # noqa: F401 - commands register themselves when imp
     suite,
 )
 from solbench.cli._app import app
-from solbench.cli._console import ExitCode
+from solbench.cli._console import ExitCode, speak_any_locale
 
 __all__ = ["ExitCode", "app", "main"]
 
 
 def main() -> None:
     """Entry point of the ``solbench`` script."""
+    speak_any_locale()
     app()

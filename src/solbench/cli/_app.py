@@ -40,8 +40,8 @@ _MOST_LINES = 10
 
 
 def exit_code(error: SolBenchError) -> ExitCode:
-    """Environment problems are 3, bad input is 2, everything else is a plain no."""
-    if isinstance(error, _ENVIRONMENT_ERRORS):
+    """Environment problems are 3, a full disk among them, bad input is 2, everything else is a plain no."""
+    if isinstance(error, _ENVIRONMENT_ERRORS) or _is_of_the_disk(error.__cause__):
         return ExitCode.ENVIRONMENT
     return ExitCode.USAGE if isinstance(error, InputError) else ExitCode.NO
 
@@ -140,7 +140,7 @@ def _failure(error: BaseException) -> _Failure:
         return _Failure(ExitCode.INTERRUPTED, "stopped by the user", "interrupted")
     if isinstance(error, SolBenchError):
         return _ours(error)
-    if isinstance(error, OSError) and error.errno in _DISK_ERRORS:
+    if isinstance(error, OSError) and _is_of_the_disk(error):
         file = None if error.filename is None else str(error.filename)
         return _Failure(ExitCode.ENVIRONMENT, f"cannot write: {error.strerror}", file=file)
     if isinstance(error, OSError) and error.filename is not None:
@@ -152,6 +152,10 @@ def _failure(error: BaseException) -> _Failure:
     what = f"{type(error).__name__}: {error}"
     hint = "This is a bug in SolBench; run again with 'solbench --debug ...' for details."
     return _Failure(ExitCode.INTERNAL, what, "internal error", remedy=hint)
+
+
+def _is_of_the_disk(error: BaseException | None) -> bool:
+    return isinstance(error, OSError) and error.errno in _DISK_ERRORS
 
 
 def _is_our_module(error: ModuleNotFoundError) -> bool:

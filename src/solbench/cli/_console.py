@@ -8,10 +8,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import IntEnum
 from functools import cache
+from io import TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
+
+from solbench.errors import InputError
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -35,9 +38,15 @@ class ExitCode(IntEnum):
     INTERRUPTED = 130
 
 
+_LEAST_COLUMNS = 80
+"""Our tables fit these; in fewer they would lose columns, so a narrower terminal breaks their lines itself."""
+
+
 def out() -> Console:
     """Console for results. Made anew each time, so that it follows a redirected stdout."""
-    return Console(file=sys.stdout, highlight=False, soft_wrap=False)
+    console = Console(file=sys.stdout, highlight=False, soft_wrap=False)
+    console.width = max(console.width, _LEAST_COLUMNS)
+    return console
 
 
 def err() -> Console:
@@ -79,6 +88,27 @@ def emit_text(line: str) -> None:
     """Write a line that is a record already."""
     sys.stdout.write(line + "\n")
     sys.stdout.flush()
+
+
+def speak_any_locale() -> None:
+    """What a terminal's encoding has no sign for becomes ``?``, and no error. Records are UTF-8 anyway."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")
+
+
+def require_folder(file: Path | None, key: str) -> None:
+    """Raise ``InputError`` where a result could not be written, before it has taken minutes to make."""
+    if file is None:
+        return
+    if file.is_dir():
+        raise InputError("is a folder", file=file, key=key, remedy="Name a file.")
+    if not file.parent.is_dir():
+        raise InputError(
+            f"there is no folder '{file.parent}'",
+            key=key,
+            remedy="Make it first, or name another place.",
+        )
 
 
 def write_file(path: Path, contents: str | bytes) -> None:

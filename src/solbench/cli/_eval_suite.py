@@ -13,7 +13,7 @@ import typer
 
 from solbench.cli import _console
 from solbench.cli._held_out import with_held_out
-from solbench.cli._problems import chosen_names
+from solbench.cli._problems import SUITE_PREFIX, chosen_names
 from solbench.cli._recording import Keep, opened_last, recording
 from solbench.cli._records import Conditions, finished_among, read_finished
 from solbench.errors import InputError
@@ -153,7 +153,7 @@ def _tasks(request: SuiteRequest) -> Iterator[Task]:
         yield Task(name, catalogue()[name].problem.tier, problem, solution, extra)
     if not found:
         raise InputError(
-            f"holds no solution of the problems '{request.pattern}'",
+            f"holds no solution of the problems '{request.pattern or SUITE_PREFIX}'",
             file=request.solutions,
             remedy="Name files NAME.json, or folders NAME with solution.json or sources.",
         )

@@ -29,7 +29,7 @@ def program_at(path: Path, workload: str | None, blobs: list[Path] | None) -> Su
         if workload is not None:
             raise InputError("a module has no workloads", file=path, key="--workload")
         if not path.is_file():
-            raise InputError("no such file or folder", file=path)
+            raise InputError("no such file", file=path, remedy="Name a problem folder or a module.")
         return module_program(path), None
     problem = open_problem(path, blobs)
     chosen = select_workloads(problem, None if workload is None else [workload])[0]
@@ -94,11 +94,13 @@ def other_record(
     program, uuid = subject
     if what in known_hardware() or path.suffix == ".toml":
         return what, explained_record(derive(program, uuid, what))
-    if uuid is None:
+    workloads = () if uuid is None else program.workloads  # type: ignore[union-attr]
+    if not any(each.uuid.startswith(what) for each in workloads):
         raise InputError(
-            f"'{what}' is no path and no hardware", key="--compare",
+            f"'{what}' is no path, no hardware, and no workload of this problem",
+            key="--compare",
             remedy=f"Known hardware: {', '.join(known_hardware())}.",
-        )  # fmt: skip
+        )
     chosen = select_workloads(program, [what])[0].uuid  # type: ignore[arg-type]
     return f"workload {chosen}", explained_record(derive(program, chosen, None))
 

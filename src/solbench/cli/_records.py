@@ -34,11 +34,7 @@ def appending(path: Path | None) -> Iterator[Append]:
 
         def append(line: str) -> None:
             nonlocal kept
-            try:
-                _write_all(file, line + "\n")
-            except OSError as error:
-                error.filename = str(path)
-                raise
+            _write_all(file, line + "\n", path)
             kept += 1
 
         try:
@@ -51,21 +47,27 @@ def appending(path: Path | None) -> Iterator[Append]:
 
 def _opened(path: Path) -> FileIO:
     """Without a buffer: what could not be written is not tried again as the file closes."""
-    if not path.parent.is_dir():
-        remedy = "Make it first, or name another place."
-        raise InputError(f"there is no folder '{path.parent}'", key="--out", remedy=remedy)
+    _console.require_folder(path, "--out")
     torn = path.is_file() and _is_torn(path)
     file = path.open("ab", buffering=0)
-    if torn:
-        _write_all(file, "\n")
+    try:
+        if torn:
+            _write_all(file, "\n", path)
+    except OSError:
+        file.close()
+        raise
     return file
 
 
-def _write_all(file: FileIO, text: str) -> None:
-    """A disk that is nearly full takes a part of a line before it refuses."""
+def _write_all(file: FileIO, text: str, path: Path) -> None:
+    """A disk that is nearly full takes a part of a line before it refuses, which does not name the file."""
     data = text.encode("utf-8")
-    while data:
-        data = data[file.write(data) :]
+    try:
+        while data:
+            data = data[file.write(data) :]
+    except OSError as error:
+        error.filename = str(path)
+        raise
 
 
 def _is_torn(path: Path) -> bool:
@@ -105,7 +107,8 @@ def finished_traces(
 
     A file that also holds traces of a solution or problem of the same name but other content, or under other
     conditions, is refused: what is in one file is read as one run. Lines that are no traces are passed over if
-    others are: a run may have been killed while it wrote one.
+    others are: a run may have been killed while it wrote one. An ``INVALID_REFERENCE`` is no verdict on the
+    solution, and the next time the disk may have room again: such a workload is not finished.
     """
     return finished_among(read_finished(path), path, problem, solution, conditions)
 
@@ -143,7 +146,9 @@ def finished_among(
                 key="--resume",
                 remedy="Name another file with --out.",
             )
-        if any(each.uuid == trace.workload.uuid for each in problem.workloads):
+        if trace.evaluation.status == "INVALID_REFERENCE":
+            finished.pop(trace.workload.uuid, None)
+        elif any(each.uuid == trace.workload.uuid for each in problem.workloads):
             finished[trace.workload.uuid] = trace
     return finished
 

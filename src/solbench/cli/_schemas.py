@@ -13,6 +13,7 @@ from pydantic_core.core_schema import DataclassSchema
 
 from solbench.cli._lines import FORM, ErrorLine
 from solbench.errors import InputError
+from solbench.spec import SCHEMAS
 
 Schema = dict[str, Any]
 _DIALECT = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
@@ -65,7 +66,7 @@ ERROR = "error"
 def command_schema(name: str) -> Schema:
     """Of any line that a command prints, an error's too; ``InputError`` lists the names if it is unknown."""
     if name != ERROR and name not in _RECORDS:
-        known = f"Commands: {', '.join(COMMANDS)}."
+        known = f"Files: {', '.join(SCHEMAS)}. Commands: {', '.join(COMMANDS)}; and {ERROR}."
         raise InputError(f"there is no schema '{name}'", key="NAME", remedy=known)
     kinds = (*map(_found, _RECORDS.get(name, ())), ErrorLine)
     adapter: TypeAdapter[Any] = (

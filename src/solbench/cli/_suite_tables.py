@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 
 from rich.console import Group, RenderableType
 from rich.syntax import Syntax
-from rich.table import Table
 from rich.text import Text
 
-from solbench.report import grid
+from solbench.report import counted, grid
 from solbench.suite import (
     TARGET_MODELS,
     Composition,
@@ -31,20 +30,20 @@ _MARKS = {
 }
 
 
-def problem_table(sources: Sequence[ProblemSource], by: str) -> Table:
-    """Names grouped by tier, family or model."""
+def problem_list(sources: Sequence[ProblemSource], by: str) -> RenderableType:
+    """Names grouped by tier, family or model, one a line: they are there to be copied and searched for."""
     groups: dict[str, list[str]] = defaultdict(list)
     for source in sources:
         for key in _keys(source, by):
             groups[key].append(source.name)
     read = _where_read(sources) if by == "model" else {}
-    table = grid(by, "problems")
-    table.show_lines = True
-    ordered = groups if by == "tier" else sorted(groups)
-    for key in ordered:
-        head = Text("\n".join([key, str(len(groups[key])), *read.get(key, ())]))
-        table.add_row(head, "\n".join(groups[key]))
-    return table
+    lines: list[Text] = []
+    for key in groups if by == "tier" else sorted(groups):
+        places = "".join(f"; {place}" for place in read.get(key, ()))
+        count = f"  {counted(len(groups[key]), 'problem')}{places}"
+        lines += [Text.assemble((key, "bold"), (count, "dim"))]
+        lines += [Text(f"  {name}") for name in groups[key]]
+    return Group(*lines)
 
 
 def _where_read(sources: Iterable[ProblemSource]) -> dict[str, tuple[str, ...]]:
@@ -95,7 +94,7 @@ def _counts(counts: Iterable[tuple[str, int]]) -> str:
 
 
 def problem_report(source: ProblemSource) -> RenderableType:
-    """Everything that a reader needs to understand one problem."""
+    """Everything that a reader needs to understand one problem, but for its program."""
     problem = source.problem
     head = Text(f"{problem.name}  {problem.tier} {problem.family} {problem.direction}\n", "bold")
     head.append(source.docstring + "\n", "not bold")
@@ -114,9 +113,13 @@ def problem_report(source: ProblemSource) -> RenderableType:
     sizes = grid(*problem.workloads.axes, numbers=problem.workloads.axes)
     for row in problem.workloads.values:
         sizes.add_row(*map(str, row))
-    reference = Syntax(load(source.name).definition.reference, "python", word_wrap=True)
-    count = Text(f"{len(problem.workloads.values)} workloads", "dim")
-    return Group(head, tensors, count, sizes, reference)
+    count = Text(counted(len(problem.workloads.values), "workload"), "dim")
+    return Group(head, tensors, count, sizes)
+
+
+def reference_text(source: ProblemSource) -> Text:
+    """The program, to be printed without breaking its lines, so that it can be copied."""
+    return Syntax("", "python").highlight(load(source.name).definition.reference)
 
 
 def check_table(checks: Sequence[ProblemCheck]) -> RenderableType:
@@ -132,5 +135,5 @@ def check_table(checks: Sequence[ProblemCheck]) -> RenderableType:
         table.add_row(check.problem, cell, f"{check.seconds:.1f}")
     failed = sum(not check.passed for check in checks)
     open_ = sum(check.passed and not check.verified for check in checks)
-    summary = f"{len(checks)} problems: {failed} failed, {open_} with an open gate"
+    summary = f"{counted(len(checks), 'problem')}: {failed} failed, {open_} with an open gate"
     return Group(table, Text(summary))

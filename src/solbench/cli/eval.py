@@ -124,7 +124,8 @@ def evaluate_command(
         bool,
         typer.Option(
             "--resume",
-            help="Skip workloads whose trace is in --out; refused if that holds other conditions.",
+            help="Skip workloads whose trace is in --out, INVALID_REFERENCE apart; refused if that "
+            "holds other conditions.",
         ),
     ] = False,
 ) -> None:

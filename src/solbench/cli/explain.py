@@ -154,6 +154,7 @@ def _check_files(plot: Path | None, cache_plot: Path | None, html: Path | None) 
         if file is not None and file.suffix not in endings:
             remedy = f"Let its name end in {' or '.join(endings)}."
             raise InputError("cannot be written in this form", file=file, key=key, remedy=remedy)
+        _console.require_folder(file, key)
 
 
 def _derived(

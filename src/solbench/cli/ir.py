@@ -43,6 +43,7 @@ def export_command(
 
     Example: solbench ir export examples/rmsnorm --out rmsnorm.yaml
     """
+    _console.require_folder(out, "--out")
     from solbench.bound.ir import document, export_ir
     from solbench.cli._lines_ir import GraphFileLine, GraphLine
 
@@ -106,11 +107,12 @@ def picture_command(
 
     Example: solbench ir picture examples/swiglu --svg swiglu.svg
     """
+    if svg.suffix != ".svg":
+        raise InputError("is not the name of an SVG file", file=svg, key="--svg")
+    _console.require_folder(svg, "--svg")
     from solbench.bound import graph_svg
     from solbench.bound.ir import read_ir
 
-    if svg.suffix != ".svg":
-        raise InputError("is not the name of an SVG file", file=svg, key="--svg")
     stored = path.suffix in (".yaml", ".yml")
     program = read_ir(path) if stored else _lifted(path, workload, blobs)
     _console.write_file(svg, graph_svg(program.lifted))

@@ -26,6 +26,7 @@ from solbench.cli._options import (
 from solbench.errors import BuildError, DeviceError, InputError
 
 if TYPE_CHECKING:
+    from solbench.cli._recording import Keep
     from solbench.spec import Problem, Solution, Trace
 
 
@@ -73,7 +74,9 @@ def profile_command(
 
     Example: solbench profile examples/rmsnorm --solution examples/rmsnorm/solution_fast.json
     """
+    _console.require_folder(page, "--html")
     from solbench.cli._problems import open_problem
+    from solbench.cli._recording import recording
     from solbench.report import feedback, feedback_report, html_page
 
     problem = open_problem(problem_path, blobs, workloads_file)
@@ -82,10 +85,12 @@ def profile_command(
         traces = _kept(traces_file, wanted)
     else:
         solution = read_solution(problem, solution_path)
-        traces = _evaluated(problem, solution, wanted, device, hardware)
-        if ncu:
-            traces = _with_nsight(problem, solution, traces, device)
-        _record(traces, out)
+        with recording(out, json_lines=False) as keep:
+            traces = _evaluated(
+                problem, solution, wanted, device, hardware, keep=None if ncu else keep
+            )
+            if ncu:
+                traces = _with_nsight(problem, solution, traces, device, keep)
     if page is not None:
         _console.write_file(page, html_page(traces, f"{problem.name}: profile"))
     if json_lines:
@@ -105,14 +110,21 @@ def _kept(file: Path, wanted: Sequence[str]) -> list[Trace]:
     read = {each.workload.uuid: each for each in read_traces(file)}
     traces = [read[uuid] for uuid in wanted if uuid in read]
     if not traces:
-        raise InputError("holds no trace of this problem's workloads", file=file)
+        remedy = "'solbench eval PROBLEM --out FILE' writes them."
+        raise InputError("holds no trace of this problem's workloads", file=file, remedy=remedy)
     return traces
 
 
 def _evaluated(
-    problem: Problem, solution: Solution, wanted: Sequence[str], device: str, hardware: str | None
-) -> list[Trace]:
+    problem: Problem, solution: Solution, wanted: Sequence[str], device: str, hardware: str | None,
+    keep: Keep | None,
+) -> list[Trace]:  # fmt: skip
     from solbench.judge import evaluate
+
+    def done(trace: Trace) -> None:
+        if keep is not None:
+            keep(trace)
+        bar.advance(trace.evaluation.status)
 
     with (
         _console.records_only(),
@@ -120,21 +132,21 @@ def _evaluated(
     ):
         result = evaluate(
             problem, solution, device=device, workloads=wanted, hardware=hardware, profile=True,
-            on_trace=lambda trace: bar.advance(trace.evaluation.status),
+            on_trace=done,
         )  # fmt: skip
     return list(result.traces)
 
 
 def _with_nsight(
-    problem: Problem, solution: Solution, traces: Sequence[Trace], device: str
+    problem: Problem, solution: Solution, traces: Sequence[Trace], device: str, keep: Keep
 ) -> list[Trace]:
     """With the profiler's kernels in the advice of each workload that passed; what it cannot do is a note."""
-    return [
-        _one_with_nsight(problem, solution, trace, device)
-        if trace.evaluation.status == "PASSED"
-        else trace
-        for trace in traces
-    ]
+    extended = []
+    for trace in traces:
+        passed = trace.evaluation.status == "PASSED"
+        extended.append(_one_with_nsight(problem, solution, trace, device) if passed else trace)
+        keep(extended[-1])
+    return extended
 
 
 def _one_with_nsight(problem: Problem, solution: Solution, trace: Trace, device: str) -> Trace:
@@ -150,14 +162,6 @@ def _one_with_nsight(problem: Problem, solution: Solution, trace: Trace, device:
         return trace
     advice = {**(record.advice or {}), "nsight": [asdict(each) for each in kernels]}
     return trace.model_copy(update={"solbench": record.model_copy(update={"advice": advice})})
-
-
-def _record(traces: Sequence[Trace], out: Path | None) -> None:
-    from solbench.cli._recording import recording
-
-    with recording(out, json_lines=False) as keep:
-        for trace in traces:
-            keep(trace)
 
 
 def _tell_of_nsight(device: str) -> None:

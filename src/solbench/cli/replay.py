@@ -53,13 +53,15 @@ def replay_command(
 
     Example: solbench replay traces.jsonl --problem problems/rmsnorm --solution fast.json
     """
-    from solbench.cli._lines_judge import ReplayLine
-    from solbench.judge import Judge
     from solbench.spec import read_traces
 
     traces = read_traces(trace_path)
     if not traces:
-        raise InputError("there is no trace in it", file=trace_path)
+        remedy = "'solbench eval --out' writes them."
+        raise InputError("holds no trace", file=trace_path, remedy=remedy)
+    from solbench.cli._lines_judge import ReplayLine
+    from solbench.judge import Judge
+
     problem = _problem(traces[0], problem_path, workloads_file, blobs)
     solution = read_solution(problem, solution_path)
     found: list[Replay] = []

@@ -30,6 +30,7 @@ def report_command(
 
     Example: solbench report results.jsonl -o results.html
     """
+    _console.require_folder(page, "--html")
     from solbench.report import by_solution, html_page, overview_table, summarise
     from solbench.spec import read_traces
 

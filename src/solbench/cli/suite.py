@@ -49,7 +49,7 @@ def list_command(
     Example: solbench suite list --by model
     """
     from solbench.cli._lines_suite import ProblemLine
-    from solbench.cli._suite_tables import composition_table, problem_table
+    from solbench.cli._suite_tables import composition_table, problem_list
     from solbench.suite import catalogue, composition
 
     sources = tuple(catalogue().values())
@@ -57,7 +57,7 @@ def list_command(
         for source in sources:
             _console.emit(ProblemLine.of(source))
         return
-    _console.out().print(problem_table(sources, by.value))
+    _console.out().print(problem_list(sources, by.value))
     _console.out().print(composition_table(composition(sources)))
 
 
@@ -73,7 +73,7 @@ def show_command(
     Example: solbench suite show fused_add_rmsnorm_h4096
     """
     from solbench.cli._lines_suite import ProblemLine
-    from solbench.cli._suite_tables import problem_report
+    from solbench.cli._suite_tables import problem_report, reference_text
     from solbench.suite import source_of
 
     source = source_of(name)
@@ -81,6 +81,7 @@ def show_command(
         _console.emit(ProblemLine.of(source))
         return
     _console.out().print(problem_report(source))
+    _console.out().print(reference_text(source), soft_wrap=True)
 
 
 @suite_app.command("export")
@@ -105,7 +106,10 @@ def export_command(
         if json_lines:
             _console.emit(ExportLine(problem=source.name, folder=str(target)))
     if not json_lines:
-        _console.out().print(f"{len(_chosen(names))} problems in {folder}", markup=False)
+        from solbench.report import counted
+
+        written = counted(len(_chosen(names)), "problem")
+        _console.out().print(f"{written} in {folder}", markup=False, soft_wrap=True)
 
 
 @suite_app.command("check")

@@ -97,6 +97,13 @@ def read_solution(path: Path) -> tuple[Document, Solution]:
         file = path / SOLUTION_FILE if path.is_dir() else path
     except (OSError, ValueError):
         file = path
+    if file != path and not file.exists():
+        raise SpecError(
+            f"holds no {SOLUTION_FILE}",
+            file=path,
+            remedy="A solution is one JSON file, or a folder of its sources with a "
+            f"{SOLUTION_FILE}; 'solbench new' writes one.",
+        )
     document = parse_json(read_text(file), file)
     if isinstance(document.value, dict):
         _fill_in_sources(document)

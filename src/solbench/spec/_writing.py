@@ -46,7 +46,7 @@ def write_text(path: Path, text: str) -> None:
         path.write_bytes(text.encode("utf-8"))
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
-        raise SpecError(f"cannot be written: {reason}", file=path) from None
+        raise SpecError(f"cannot be written: {reason}", file=path) from error
 
 
 def workload_line(workload: Workload) -> str:

@@ -47,7 +47,8 @@ def read_ir(path: Path) -> LiftedProgram:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or str(error)
-        raise InputError(f"cannot be read: {reason}", file=path) from None
+        remedy = "Name a file that 'solbench ir export' wrote."
+        raise InputError(f"cannot be read: {reason}", file=path, remedy=remedy) from None
     try:
         return lifted_program(_parsed(text))
     except InputError as error:

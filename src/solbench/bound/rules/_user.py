@@ -31,8 +31,13 @@ def load_rules(folder: Path | str) -> tuple[str, ...]:
     before = set(RULES)
     for file in files:
         _execute(file)
-    _loaded[root] = tuple(op for op in RULES if op not in before)
-    return _loaded[root]
+    found = tuple(op for op in RULES if op not in before)
+    if not found:
+        raise InputError(
+            "none of its files has a rule", file=folder, remedy="A rule stands under @rule(…)."
+        )
+    _loaded[root] = found
+    return found
 
 
 def rules_digest(folders: Iterable[Path | str]) -> str:
