@@ -242,3 +242,88 @@ def test_equal_programs_have_equal_bounds(
     inputs: tuple[torch.Tensor, ...],
 ) -> None:
     assert demand_of(first, *inputs).matrix_flops == demand_of(second, *inputs).matrix_flops
+
+
+def gradients(function: Callable[..., Any], *which: int) -> Callable[..., Any]:
+    """The program that pulls its last input back through ``function`` to some of the others."""
+
+    def program(*given: Any) -> Any:
+        *values, grad = given
+        leaves = [v.detach().requires_grad_() for v in values]
+        return torch.autograd.grad(function(*leaves), [leaves[i] for i in which], grad)
+
+    return program
+
+
+def looked_up(rows: Any, w: Any) -> Any:
+    return rows[torch.tensor([3, 3, 5, 5, 7])] @ w
+
+
+def embedded(rows: Any, w: Any) -> Any:
+    return F.embedding(torch.tensor([[3, 3, 5], [5, 7, 3]]), rows, padding_idx=5) @ w
+
+
+def enlarged(x: Any, w: Any) -> Any:
+    return F.conv2d(F.interpolate(x, scale_factor=2, mode="bilinear"), w)
+
+
+def repeated(x: Any, w: Any) -> Any:
+    return F.conv2d(F.interpolate(x, scale_factor=2), w, padding=1)
+
+
+def overlapping(x: Any, w: Any) -> Any:
+    return F.avg_pool2d(F.conv2d(x, w), 3, 2, 1)
+
+
+def adaptive(x: Any, w: Any) -> Any:
+    return F.adaptive_avg_pool2d(F.conv2d(x, w), 2)
+
+
+BACKWARD: list[tuple[str, Callable[..., Any], tuple[torch.Tensor, ...], int]] = [
+    # a gradient that is spread over windows is multiplied before, sums of the input over windows after
+    ("to a pooled product's input", gradients(pooled, 0), (x, one, t(N, D, 4, 4)), N * C * D * 16),
+    ("to a pooled product's weights", gradients(pooled, 1), (x, one, t(N, D, 4, 4)), N * C * D * 16),
+    ("to both", gradients(pooled, 0, 1), (x, one, t(N, D, 4, 4)), 2 * N * C * D * 16),
+    ("through windows that overlap", gradients(overlapping, 0), (x, one, t(N, D, 4, 4)), N * C * D * 16),
+    ("through adaptive windows", gradients(adaptive, 0), (x, one, t(N, D, 2, 2)), N * C * D * 4),
+    # the gradient at 16 by 16 positions is summed to 8 by 8 first, or for each tap
+    ("to what was resampled", gradients(enlarged, 0), (x, one, t(N, D, 16, 16)), N * C * D * S),
+    ("to weights after resampling", gradients(enlarged, 1), (x, one, t(N, D, 16, 16)), N * C * D * S),
+    ("to what was repeated", gradients(repeated, 0), (x, three, t(N, D, 16, 16)), N * C * D * S * 9),
+    ("to weights after repeating", gradients(repeated, 1), (x, three, t(N, D, 16, 16)), N * C * D * S * 9),
+    # gradients of one row are summed before the product: 3 rows, of which the padding gets none
+    ("to rows that were picked", gradients(looked_up, 0), (t(100, 16), table, t(5, 32)), 3 * 16 * 32),
+    ("to an embedding", gradients(embedded, 0), (t(100, 16), table, t(2, 3, 32)), 2 * 16 * 32),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("program", "inputs", "macs"),
+    [c[1:] for c in BACKWARD],
+    ids=[c[0].replace(" ", "_") for c in BACKWARD],
+)
+def test_gradients_are_summed_before_they_are_multiplied(
+    demand_of: Callable[..., Demand],
+    program: Callable[..., Any],
+    inputs: tuple[torch.Tensor, ...],
+    macs: int,
+) -> None:
+    assert demand_of(program, *inputs).matrix_flops == {"fp32": 2 * macs}
+
+
+def test_a_pooled_gradient_is_read_once_and_spread(demand_of: Callable[..., Demand]) -> None:
+    # 3 windows of 2 over 7 positions: the last position has no gradient
+    found = demand_of(gradients(lambda x: F.avg_pool1d(x, 2), 0), t(1, 4, 7), t(1, 4, 3))
+    assert (found.dram_read_bytes, found.dram_write_bytes) == (4 * 3 * 4, 4 * 7 * 4)
+
+
+def test_an_embedding_of_nothing_but_padding_has_no_gradient(
+    demand_of: Callable[..., Demand],
+) -> None:
+    def program(rows: Any, w: Any, grad: Any) -> Any:
+        leaf = rows.detach().requires_grad_()
+        found = F.embedding(torch.tensor([5, 5]), leaf, padding_idx=5) @ w
+        return torch.autograd.grad(found, leaf, grad)
+
+    found = demand_of(program, t(9, 16), table, t(2, 32))
+    assert (found.matrix_flops, found.dram_write_bytes) == ({}, 9 * 16 * 4)

@@ -60,6 +60,9 @@ class Network:
     """Whether something is added on the way that was not crossed."""
     depth: int = 0
     """Steps between the last contraction and the operand that is followed."""
+    read_by_others: bool = False
+    """Whether something else reads the operand that is followed, or what it was made into: then a contraction
+    behind it is done anyway."""
     waiting: int = 0
     """Operands that are still to be followed."""
     picks: tuple[int, ...] = ()

@@ -129,6 +129,11 @@ def summed(item: Map, rank: int) -> bool:
     return not any(isinstance(a, Along) and a.rank == rank for a in item.out_axes[0])
 
 
+def only_moves(item: Map) -> bool:
+    """Whether no operand multiplies or is added to another: elements of one are moved, repeated or summed."""
+    return len(item.operands) == 1 or item.summed is not None or is_gather(item)
+
+
 def is_sum(item: Map) -> bool:
     """A sum or mean over some ranks of one operand."""
     return (

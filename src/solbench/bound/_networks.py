@@ -105,14 +105,14 @@ class _Search:
         alone = maker is not None and (
             len(self.readings.get(value, ())) == 1 or self._read_apart(value)
         )
+        others = network.read_by_others
+        network.read_by_others |= not alone
         network.depth += 1
-        ends = maker is None or not alone or network.depth > MAX_DEPTH
+        ends = maker is None or network.depth > MAX_DEPTH
         if ends or maker is None or not self._expand(maker, value, dims, network, adds):
             own = network.selections if selects(value, self.lifted) else network.factors
-            if not alone:
-                source, dims = self._behind_views(value, dims, network.space)
-                network.crossed_views |= source != value
             own.append([a for d in dims for a in d.atoms])
+        network.read_by_others = others
         network.depth -= 1
 
     def _share(self, value: int, dims: list[Dim], space: Space) -> Fraction:
@@ -145,6 +145,8 @@ class _Search:
             return False
         if maker.summed is not None:
             return self._sum_by_index(maker, ranks, network, adds)
+        if network.read_by_others and not _network_parts.only_moves(maker):
+            return False
         if maker.contracts or _network_parts.is_sum(maker):
             return self._contraction(maker, value, dims, ranks, network, adds)
         if maker.flavour == "product" and len(maker.operands) == 2:
@@ -220,8 +222,8 @@ class _Search:
         if not leading:
             loose = [i for i, o in enumerate(maker.operands) if repeats(o, maker, self.lifted)]
             # the other one is not followed, but for views
-            values = [o.value for o in maker.operands]
-            leading = sorted(loose, key=lambda i: not is_picked(values[i], self.lifted))[:1]
+            terms = [o.value for o in maker.operands]
+            leading = sorted(loose, key=lambda i: not is_picked(terms[i], self.lifted))[:1]
         if not leading:
             return False
         place = len(network.picked)

@@ -8,12 +8,12 @@ import numpy as np
 
 from solbench.bound import _access, _pins, _region, _sets
 from solbench.bound._access import Along, Axes, Fixed, Table
-from solbench.bound._lifted import Lifted, Map, Reshape
+from solbench.bound._lifted import Lifted, Map, Operand, Reshape, SummedByIndex
 from solbench.bound._region import Box, Shape
 from solbench.bound._sets import DENSE_LIMIT, Indices
 from solbench.bound.graph import Ref
 from solbench.bound.rules._base import Call, MissingRule, rule
-from solbench.bound.rules._updates import along_dim, index_read, inverse, updated
+from solbench.bound.rules._updates import along_dim, index_read, inverse, summing, updated
 from solbench.bound.rules.indexing import known_indices
 
 FLAT_LIMIT = 1 << 24
@@ -38,6 +38,9 @@ def index_put(call: Call) -> Iterable[Lifted]:
             return
     written, axes = _put_places(call, given, shape)
     reads = [index_read(call, i, written) for _, i in given]
+    if accumulate and len(given) == 1 and tables[0] is not None:
+        yield from _put_summed(call, given[0][0], tables[0], written, reads)
+        return
     if accumulate or axes is None:
         values = call.shape("values")
         whole: Axes = tuple(_access.Whole() for _ in values)
@@ -47,6 +50,23 @@ def index_put(call: Call) -> Iterable[Lifted]:
     else:
         source = call.operand("values", axes, within=written)
     yield updated(call, written, [source, *reads], accumulate=accumulate)
+
+
+def _put_summed(
+    call: Call, dim: int, table: Indices, written: Box | None, reads: Sequence[Operand]
+) -> Iterable[Lifted]:
+    """Slices added at known places along one dimension."""
+    shape, values = call.shape(), call.shape("values")
+    source, summed = call.id("values"), None
+    if values == (*shape[:dim], *table.shape, *shape[dim + 1 :]):
+        source = call.temporary(
+            (*shape[:dim], table.size, *shape[dim + 1 :]), call.value("values").dtype
+        )
+        summed = SummedByIndex(1, dim, table.reshape(-1))
+        yield Reshape(source, call.id("values"))
+    whole = tuple(_access.Whole() for _ in call.values[source].shape)
+    operands = [call.operand(source, whole, within=written), *reads]
+    yield summing(updated(call, written, operands, accumulate=True), summed)
 
 
 def _put_joint(

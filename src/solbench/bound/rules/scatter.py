@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -182,5 +183,24 @@ def masked_scatter(call: Call) -> Iterable[Lifted]:
 
 @rule("aten.embedding_dense_backward")
 def embedding_backward(call: Call) -> Iterable[Lifted]:
-    """Rows of the gradient summed by index."""
-    yield call.everything(ops=1)
+    """Rows of the gradient summed by index; those of the padding are left out."""
+    shape, padding = call.shape(0), int(call.args["padding_idx"])
+    table = known_indices(call, "indices", shape[0])
+    if table is None:
+        yield call.everything(ops=1)
+        return
+    dtype, table = call.value("grad_output").dtype, table.reshape(-1)
+    kept = np.flatnonzero(table != padding)
+    zero, all_rows = call.temporary(shape, dtype), call.temporary((len(table), *shape[1:]), dtype)
+    rows = call.temporary((len(kept), *shape[1:]), dtype)
+    yield replace(call.created(out=zero), pin=_pins.of_box(0.0, None))
+    yield Reshape(all_rows, call.id("grad_output"))
+    yield call.moved((len(kept), *shape[1:]), (Table(0, kept), Along(1)), all_rows, out=rows)
+    table = table[kept]
+    written = along_dim(shape, 0, _sets.from_indices(table))
+    sources = [
+        call.operand(rows, tuple(_access.Whole() for _ in range(len(shape))), within=written)
+    ]
+    sources.append(index_read(call, "indices", written))
+    update = updated(call, written, sources, accumulate=True, base=zero)
+    yield summing(update, SummedByIndex(1, 0, table))
