@@ -139,10 +139,18 @@ def usual_largest(
 def _usual(output: torch.Tensor, right: torch.Tensor) -> float:
     if not right.dtype.is_floating_point or not right.numel():
         return 1.0
-    unit = ulp(right.dtype) * float(_plain(right).nan_to_num_(0.0, 0.0, 0.0).abs_().mean())
+    unit = ulp(right.dtype) * _mean_size(right)
     usual = _SUSPICIOUS * float(_row_errors(output, right).median())
     # Rows that are exact must not make one unit suspicious.
     return max(min(usual, _MOST_UNITS * unit), unit, 1e-300)
+
+
+def _mean_size(tensor: torch.Tensor) -> float:
+    """Of the finite elements, piece by piece: widened, all of them may not fit on the device."""
+    flat, step = tensor.reshape(-1), CHUNK_ELEMENTS["cuda"]
+    pieces = (flat[start : start + step] for start in range(0, flat.numel(), step))
+    sizes = (_plain(piece).nan_to_num_(0.0, 0.0, 0.0).abs_().sum() for piece in pieces)
+    return float(sum(sizes)) / flat.numel()
 
 
 def replace_rows(output: torch.Tensor, answer: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:

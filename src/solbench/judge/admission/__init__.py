@@ -3,7 +3,9 @@
 Shared with the suite's own admission test, which asks more.
 """
 
+from solbench.judge._choices import Choices
 from solbench.judge._float64 import Float64Mode, run_float64, run_without_last_step
+from solbench.judge._second_look import undecided
 from solbench.judge._variations import varied
 from solbench.judge.admission._answers import NULL_ANSWERS, Change, copies, in_lower_precision
 from solbench.judge.admission._check import Admission, Finding, Outcome, admit
@@ -19,6 +21,7 @@ __all__ = [
     "NULL_ANSWERS",
     "Admission",
     "Change",
+    "Choices",
     "Finding",
     "Float64Mode",
     "Outcome",
@@ -30,5 +33,6 @@ __all__ = [
     "run_float64",
     "run_without_last_step",
     "same_value",
+    "undecided",
     "varied",
 ]

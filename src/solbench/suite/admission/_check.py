@@ -64,6 +64,7 @@ def _gates(source: ProblemSource, bounds: BoundScope) -> Iterator[tuple[str, Cal
     yield "sizes", lambda: sizes_within_limits(source)
     yield "smoke", numbers.reference_is_sound
     yield "other values", numbers.sound_on_other_values
+    yield "choices", numbers.choices_are_made
     yield "null answers", numbers.null_answers_fail
     yield "faults", numbers.faults_fail
     yield "inputs read", numbers.every_input_is_read

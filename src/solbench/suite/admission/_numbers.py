@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -10,11 +11,12 @@ from typing import Any
 import torch
 
 from solbench import spec
-from solbench.gate import ErrorBudget, budget_gate
+from solbench.gate import ErrorBudget, budget_gate, measure_error
 from solbench.judge.admission import (
     MOST_ERROR_ULPS,
     NULL_ANSWERS,
     Change,
+    Choices,
     copies,
     different_values,
     error_ulps,
@@ -22,6 +24,7 @@ from solbench.judge.admission import (
     run_float64,
     run_without_last_step,
     same_value,
+    undecided,
     varied,
 )
 from solbench.suite._export import build
@@ -123,6 +126,21 @@ class Numbers:
                 yield f"{name} has NaN"
             elif not ulps <= MOST_ERROR_ULPS:
                 yield f"{name} is {ulps:.0f} ulp from float64"
+
+    def choices_are_made(self) -> Answer:
+        """Few rows of its outputs follow from choices between values that all but tie."""
+        problems = []
+        for run in self._runs:
+            choices = Choices(lambda mode, run=run: self._under(mode, run))  # type: ignore[misc]
+            errors = {n: measure_error(run.outputs[n], run.oracle[n]) for n in run.outputs}
+            problem = undecided(choices, errors, self._budget)
+            problems += [f"{problem} ({run.label})"] if problem else []
+        return unless(problems)
+
+    def _under(self, mode: AbstractContextManager[Any], run: _Run) -> Outputs:
+        with mode:
+            returned = self._reference(*_copied(run.inputs).values())
+        return self._outputs(run.workload, returned)
 
     def null_answers_fail(self) -> Answer:
         """For each output by itself: zeros, ones, its mean, noise of its distribution, a copied input."""
