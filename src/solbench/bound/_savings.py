@@ -5,10 +5,11 @@ from __future__ import annotations
 from solbench.bound._chains import chain_savings
 from solbench.bound._demand import Demanded
 from solbench.bound._lift import LiftedGraph
-from solbench.bound._networks import network_savings
+from solbench.bound._networks import network_savings, searched
 from solbench.bound._prefix_states import state_savings
 from solbench.bound._prefixes import prefix_savings
 from solbench.bound._repeats import repeat_savings
+from solbench.bound._shared_products import shared_savings
 from solbench.bound._sums import sum_savings
 
 
@@ -17,8 +18,10 @@ def order_savings(lifted: LiftedGraph, found: Demanded) -> dict[int, int]:
 
     A contraction takes part in one saving only: the greatest is taken first.
     """
+    search = searched(lifted, found)
     savings = [
-        *network_savings(lifted, found),
+        *network_savings(search),
+        *shared_savings(search),
         *chain_savings(lifted, found),
         *prefix_savings(lifted, found),
         *state_savings(lifted, found),

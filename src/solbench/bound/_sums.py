@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from solbench.bound import _access, _network_parts
+from solbench.bound import _access, _facts, _network_parts, _reps
 from solbench.bound._access import Along, Axis, Fixed, Table, Taps
 from solbench.bound._chains import Product, Saving, plain_product
 from solbench.bound._demand import Demanded, StepCost
@@ -50,10 +50,27 @@ class _Sums:
             elif self.adds(maker):
                 self.visited.add(value)
                 waiting += [(o.value, path) for o in maker.operands]
+            elif (scaled := self._scaled(maker)) is not None:
+                waiting.append((scaled.value, path))
             elif _is_unary(maker):
                 (operand,) = maker.operands
                 moved = () if _in_place(operand, maker) else (_axes_key(operand.axes),)
                 waiting.append((operand.value, (*path, *moved)))
+
+    def _scaled(self, maker: Map) -> Operand | None:
+        """What is multiplied by a factor that is the same for all rows and columns, as a tensor gives it."""
+        identity = _access.identity(len(maker.ranks))
+        plain = all(o.within is None and o.outside is None for o in maker.operands)
+        if maker.flavour != "product" or len(maker.operands) != 2 or not plain or maker.coupled:
+            return None
+        if not maker.linear or maker.contracts or maker.out_axes[0] != identity:
+            return None
+        for main, factor in (maker.operands, maker.operands[::-1]):
+            reps = _facts.operand_reps(factor, maker.ranks, self.lifted.values, self.lifted.facts)
+            ends = zip(reps[-2:], maker.ranks[-2:], strict=True)
+            if main.axes == identity and all(_reps.is_const(r, n) for r, n in ends):
+                return main
+        return None
 
     def adds(self, maker: Map | Reshape | None) -> bool:
         return (

@@ -122,6 +122,12 @@ def divide(call: Call) -> Iterable[Lifted]:
     exact = call.args.get("rounding_mode") is None
     uniform = len(given) == 1 or call.value("other").numel == 1
     flavour: Flavour = "product" if exact else "computed"
+    if exact and not uniform:  # a factor like any other, once it is inverted
+        inverse = call.temporary(call.shape("other"), call.values[call.outputs[0]].dtype)
+        call.shared["inverse", inverse] = True
+        yield call.pointwise("other", out=inverse, flavour="computed", ops=0)
+        yield call.pointwise("self", inverse, flavour="product", linear=True, pin=_pins.keep)
+        return
     yield call.pointwise(*given, flavour=flavour, linear=exact and uniform, pin=_pins.keep)
 
 

@@ -48,8 +48,8 @@ def _factors(call: Call) -> tuple[Operand, ...] | None:
     if not isinstance(made, Map) or made.flavour != "product" or len(made.operands) != 2:
         return None
     first, second = made.operands
-    if not made.linear or first.value == second.value:
-        return None  # a square is no product of two tensors
+    if not made.linear or first.value == second.value or ("inverse", second.value) in call.shared:
+        return None  # a square is no product of two tensors, nor is a quotient
     return made.operands
 
 
