@@ -32,7 +32,7 @@ MAX_PIECES = 8
 
 
 @dataclass(slots=True)
-class _Search:
+class Search:
     """The contractions of a program, and who reads what."""
 
     lifted: LiftedGraph
@@ -40,7 +40,11 @@ class _Search:
     costs: dict[int, StepCost]
     """By the value that a contraction makes."""
     readings: dict[int, list[Reading]]
+    steps: dict[int, StepCost] = field(default_factory=dict)
+    """Contractions and sums, by the value that they make."""
     apart: dict[int, bool] = field(default_factory=dict)
+    opened: frozenset[int] = frozenset()
+    """Values that are followed although several nodes read them."""
 
     def network(
         self,
@@ -103,7 +107,9 @@ class _Search:
     def _follow(self, value: int, dims: list[Dim], network: Network, adds: bool) -> None:
         maker = self.lifted.maker.get(value)
         alone = maker is not None and (
-            len(self.readings.get(value, ())) == 1 or self._read_apart(value)
+            len(self.readings.get(value, ())) == 1
+            or value in self.opened
+            or self._read_apart(value)
         )
         others = network.read_by_others
         network.read_by_others |= not alone
@@ -289,14 +295,20 @@ class _Search:
         )
 
 
-def network_savings(lifted: LiftedGraph, found: Demanded) -> list[Saving]:
-    """Networks whose best order takes fewer multiply-adds than that of the program."""
+def searched(lifted: LiftedGraph, found: Demanded) -> Search:
+    """What is needed to follow networks."""
     costs = {
         c.step.lifted.outs[0]: c
         for c in found.costs
         if isinstance(c.step.lifted, Map) and c.step.lifted.contracts and c.work is not None
     }
-    search = _Search(lifted, found, costs, _network_parts.readings(lifted, found))
+    steps = {c.step.lifted.outs[0]: c for c in found.costs if isinstance(c.step.lifted, Map)}
+    return Search(lifted, found, costs, _network_parts.readings(lifted, found), steps)
+
+
+def network_savings(search: Search) -> list[Saving]:
+    """Networks whose best order takes fewer multiply-adds than that of the program."""
+    lifted, found = search.lifted, search.found
     inside: set[int] = set()
     result = []
     for cost in reversed(found.costs):
@@ -327,7 +339,7 @@ def _is_last(cost: StepCost, item: Map, lifted: LiftedGraph) -> bool:
     return _network_parts.is_sum(item) and _network_parts.is_followed(item)
 
 
-def _best_saving(cost: StepCost, item: Map, search: _Search) -> Saving | None:
+def _best_saving(cost: StepCost, item: Map, search: Search) -> Saving | None:
     """The greater saving of a network with and without what is added on the way."""
     best: Saving | None = None
     parts = [None] if item.summed is not None else _pieces(item, search)
@@ -350,7 +362,7 @@ def _best_saving(cost: StepCost, item: Map, search: _Search) -> Saving | None:
 
 
 def _runs(
-    cost: StepCost, part: tuple[int, range] | None, adds: bool, search: _Search
+    cost: StepCost, part: tuple[int, range] | None, adds: bool, search: Search
 ) -> tuple[list[Network], bool]:
     """The network of every term of the sums on the way that comes from a product, and whether these are all."""
     waiting: list[tuple[int, ...]] = [()]
@@ -368,7 +380,7 @@ def _runs(
     return runs, complete and not waiting
 
 
-def _pieces(item: Map, search: _Search) -> list[tuple[int, range] | None]:
+def _pieces(item: Map, search: Search) -> list[tuple[int, range] | None]:
     """Parts along the one rank along which an operand is put together from pieces."""
     summed_first = sorted(range(len(item.ranks)), key=lambda r: not _network_parts.summed(item, r))
     for rank, size in ((r, item.ranks[r]) for r in summed_first):
