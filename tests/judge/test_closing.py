@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -15,8 +16,14 @@ TALKS = "def run(x, scale):\n    print('said by the reference')\n    return x * 
 
 
 def test_what_a_reference_prints_last_is_shown_and_nothing_has_to_be_killed(
-    scale_problem: Callable[..., Problem], capfd: pytest.CaptureFixture[str]
+    scale_problem: Callable[..., Problem],
+    capfd: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setenv(
+        "SOLBENCH_CACHE_DIR", str(tmp_path)
+    )  # an admission that is known runs nothing
     with Judge("cpu") as judge:
         judge.admit(scale_problem(TALKS))
         assert judge._process is not None
