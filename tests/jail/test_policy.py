@@ -72,3 +72,13 @@ def test_packages_installed_into_a_folder_of_their_own_are_allowed(
     found = _policy.python_files.__wrapped__()
     assert str(installed / "wheel") in found
     assert not any(path.startswith(str(plain)) for path in found)
+
+
+def test_a_library_folder_above_the_checkout_does_not_open_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for path in ("lib", "checkout/src/solbench", "checkout/problems"):
+        (tmp_path / path).mkdir(parents=True)
+    monkeypatch.setattr(_policy, "excluded_trees", lambda: (tmp_path / "checkout",))
+    monkeypatch.setenv("LD_LIBRARY_PATH", f"{tmp_path}:relative:{tmp_path}/missing")
+    assert _policy._libraries() == (str(tmp_path / "lib"),)

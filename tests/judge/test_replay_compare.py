@@ -79,6 +79,9 @@ def test_a_verdict_is_repeated_from_its_seeds_and_a_changed_trace_is_refused(
             judge.replay(changed, problem, OFF)
     with pytest.raises(InputError, match="another solution"):
         judge.replay(trace, problem, GOOD)
+    endless = trace.solbench.model_copy(update={"calls": 10**12})
+    with pytest.raises(InputError, match="more than an evaluation makes"):
+        judge.replay(trace.model_copy(update={"solbench": endless}), problem, OFF)
 
 
 @pytest.mark.xdist_group("judge_process")

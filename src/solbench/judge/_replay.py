@@ -20,6 +20,8 @@ from solbench.spec import (
     workload_digest,
 )
 
+_MOST_CALLS = 2_000_000
+"""More than any evaluation makes: a dozen workers, a hundred samples each, some thousand calls a sample."""
 _WHERE = ("output", "index", "expected")
 """What of a failure follows from the inputs alone; what the solution gave there may follow from chance."""
 
@@ -58,6 +60,9 @@ def replay_of(trace: Trace, problem: Problem, solution: Solution) -> tuple[str, 
     hardware = (record.bound or {}).get("hardware")
     if isinstance(hardware, str):
         options["hardware"] = hardware
+    if record.calls > _MOST_CALLS:
+        what = f"{record.calls} calls are more than an evaluation makes"
+        raise InputError(what, key="calls", remedy="The trace was changed.")
     return uuid, Replayed(_secret(record), record.calls), options
 
 

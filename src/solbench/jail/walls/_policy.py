@@ -176,6 +176,17 @@ def _library_path() -> tuple[str, ...]:
     return tuple(path for path in named if Path(path).is_absolute())
 
 
+def _libraries() -> tuple[str, ...]:
+    """What lies in those folders, without a SolBench, or its checkout, that lies below one of them."""
+    folders = (Path(path) for path in _library_path())
+    return tuple(
+        found
+        for folder in folders
+        if folder.is_dir()
+        for found in tree_without(folder, excluded_trees())
+    )
+
+
 def worker_allow_list(*, artifact: str, scratch: str, compilers: bool, cuda: bool) -> AllowList:
     """What a worker may reach. ``compilers`` lets it start them until it is sealed."""
     cuda_read, cuda_devices = cuda_files() if cuda else ((), ())
@@ -193,7 +204,7 @@ def worker_allow_list(*, artifact: str, scratch: str, compilers: bool, cuda: boo
         read=(
             *python_files(),
             *system_files(),
-            *_library_path(),
+            *_libraries(),
             *cuda_read,
             artifact,
             "/proc/self",
