@@ -83,6 +83,11 @@ def in_chunks(q: Any, k: Any, v: Any) -> Any:
     return (q @ k.mT).tril() @ v
 
 
+def padded(q: Any, k: Any, v: Any) -> Any:
+    real = torch.arange(N) < torch.tensor([2, N])[:, None]
+    return (q @ k.mT).masked_fill(~(real[:, None, None] & past()), 0) @ v
+
+
 def scores_einsum(q: Any, k: Any, v: Any) -> Any:
     scores = torch.einsum("bihd,bjhd->bhij", q, k).tril()
     return torch.einsum("bhij,bjhe->bihe", scores, v)
@@ -120,6 +125,12 @@ CASES: list[tuple[str, Callable[..., Any], tuple[torch.Tensor, ...], int]] = [
     ("grouped heads",
      lambda q, k, v: torch.tril(q @ k.repeat_interleave(2, 0).mT) @ v.repeat_interleave(2, 0),
      (t(4, N, D), t(2, N, D), t(2, N, D)), int(cheapest(16, 16, 8, N))),
+    # heads that share keys and values: 4 positions put in (16), 9 of 12 queries read (36), 3 pairs left (12)
+    ("one head of keys and values",
+     lambda q, k, v: ((q.reshape(3 * N, D) @ k.mT).view(3, N, N)).tril() @ v,
+     (t(3, N, D), t(N, D), t(N, D)), 64),
+    # the sequence of length 2: 2 positions put in (8), 3 read (12), a pair (4)
+    ("lengths of a batch with heads", padded, qkv(2, 3), 3 * (24 + STATES)),
     # scores of all heads, decays of each: a pair costs 2 + 3·2
     ("heads that share keys and queries", lambda q, k, v, c: decayed(q, k, v, c),
      (t(N, D), t(N, D), t(3, N, D), t(3, N)), int(cheapest(8, 12, 12, N))),

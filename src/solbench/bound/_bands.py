@@ -139,12 +139,11 @@ def of_mask(mask: Mask | Bands) -> Bands | None:
         return mask
     if mask.ndim != 2:
         return None
-    counts = mask.sum(axis=1)
-    low = mask.argmax(axis=1)
-    high = mask.shape[1] - mask[:, ::-1].argmax(axis=1)
-    if bool(((high - low != counts) & (counts > 0)).any()):
+    starts = np.count_nonzero(mask[:, 1:] > mask[:, :-1], axis=1) + mask[:, :1].sum(axis=1)
+    if bool((starts > 1).any()):
         return None
-    return bands(low, np.where(counts > 0, high, low), mask.shape[1])
+    low = mask.argmax(axis=1)
+    return bands(low, low + np.count_nonzero(mask, axis=1), mask.shape[1])
 
 
 def triangle(rows: int, columns: int, diagonal: int, *, lower: bool) -> Bands:

@@ -210,13 +210,23 @@ class Factors:
         return all(self._covered(j.mask, [dims[d] for d in j.dims]) for j in box.joints)
 
     def _covered(self, mask: Mask | Bands, dims: Sequence[Dim]) -> bool:
-        places = [tuple(self.space.resolve(d.atoms)) for d in dims]
-        if mask.ndim != 2 or not all(d.placed for d in dims) or any(len(p) != 1 for p in places):
+        """Whether a mask over some dimensions holds at all pairs that matter."""
+        atoms = [tuple(self.space.resolve(d.atoms)) for d in dims]
+        if any(len(a) != 1 or not (d.placed or d.exact) for a, d in zip(atoms, dims, strict=True)):
             return False
-        order = self.rows, self.columns
-        straight = all(set(p) == side for p, side in zip(places, order, strict=True))
-        turned = all(set(p) == side for p, side in zip(places, order[::-1], strict=True))
-        return (straight or turned) and _prefix_tables.contains(mask, self.pairs, turned=turned)
+        own = [a for (a,) in atoms]
+        if self.pairs is None or len(set(own)) < len(own):
+            return self.pairs is None and bool(mask.all())
+        order = self.rows | self.columns
+        if len(own) == 2 and {*own} == order and not self.places.batch:
+            turned = own[0] in self.columns
+            return _prefix_tables.contains(mask, self.pairs, turned=turned)
+        needed = self.places.over(own)
+        if needed is None:
+            return False
+        if isinstance(mask, Bands) or isinstance(needed, Bands):
+            return mask.ndim == 2 and _prefix_tables.contains(mask, needed, turned=False)
+        return bool((~needed | mask).all())
 
     def _running(self, maker: Map, value: int, dims: Sequence[Dim]) -> bool:
         """A running sum along one position that starts at the other: the difference of two running sums.

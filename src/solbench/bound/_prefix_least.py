@@ -169,7 +169,8 @@ def restricted(mask: Mask | Bands, rows: Indices, columns: Indices, turned: bool
             before[mask.low[rows]], before[mask.high[rows]], len(columns)
         )
     else:
-        kept = mask[np.ix_(rows, columns)]
+        whole = mask.shape == (len(rows), len(columns))
+        kept = mask if whole else mask[np.ix_(rows, columns)]
     if not turned:
         return kept
     return transposed(kept)

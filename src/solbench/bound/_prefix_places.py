@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 
 import numpy as np
 
-from solbench.bound import _prefix_dims, _prefix_least, _sets
+from solbench.bound import _bands, _prefix_dims, _prefix_least, _sets
 from solbench.bound._access import Along
 from solbench.bound._bands import Bands
 from solbench.bound._lifted import Map
@@ -76,6 +77,35 @@ class Places:
             cut = list(dense.reshape(-1, *dense.shape[-2:]))
         found = [_prefix_least.parts(mask) for mask in cut] if len(cut) <= MAX_SLICES else [None]
         return None if None in found else tuple(tuple(f) for f in found if f is not None)
+
+    def over(self, atoms: Sequence[int]) -> Mask | Bands | None:
+        """Where some pair is, over indices that the ranks of the mask were split into, in the order given.
+
+        Of a large mask, intervals that hold all pairs.
+        """
+        assert self.joint is not None
+        own: list[int] = []
+        sizes: list[int] = []
+        for rank in (*self.batch, *self.rows, *self.columns):
+            parts = list(self.space.resolve(self.ranks[rank].atoms))
+            size = self.joint.mask.shape[self.joint.dims.index(rank)]
+            own += parts
+            whole = len(parts) == 1  # also where not all positions are needed
+            sizes += [size] if whole else [self.space.sizes[a] for a in parts]
+        if not {*atoms} <= {*own} or prod(sizes) != prod(self.joint.mask.shape):
+            return None
+        lost = tuple(axis for axis, atom in enumerate(own) if atom not in atoms)
+        kept = [atom for atom in own if atom in atoms]
+        if not isinstance(self.joint.mask, Bands):
+            dense = self._dense().reshape(sizes).any(axis=lost)
+            return np.asarray(dense).transpose([kept.index(a) for a in atoms])
+        mask = self.pairs()
+        if not isinstance(mask, Bands) or kept != [*atoms] or own[-1] != atoms[-1]:
+            return None
+        empty = mask.low >= mask.high
+        low = np.where(empty, mask.width, mask.low).reshape(sizes[:-1]).min(axis=lost)
+        high = np.where(empty, 0, mask.high).reshape(sizes[:-1]).max(axis=lost)
+        return _bands.bands(low.reshape(-1), high.reshape(-1), mask.width)
 
     def _dense(self) -> Mask:
         """The mask with the ranks of the batch first, then row and column."""
