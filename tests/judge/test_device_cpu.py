@@ -11,7 +11,7 @@ import torch
 
 from solbench.judge._arena_cpu import CpuArena
 from solbench.judge._device import Run, open_device
-from solbench.judge._device_cpu import CpuDevice, last_level_cache_bytes
+from solbench.judge._device_cpu import CpuDevice, _has_run, _Ran, last_level_cache_bytes
 from solbench.judge._layouts import plan_layout
 
 X = torch.arange(6.0).reshape(2, 3)
@@ -183,3 +183,30 @@ def test_a_process_that_ran_meanwhile_is_seen_though_it_is_stopped_again(woken):
         assert bool(device.ran_while_held(child)) is woken
     finally:
         child.close()
+
+
+_STILL = {7: _Ran(10, False, 1_000_000), 8: _Ran(3, False, 500_000)}
+
+
+@pytest.mark.parametrize(
+    ("now", "has_run"),
+    [
+        (_STILL, False),
+        # One more switch and 2 us: it stood in line for its last steps.
+        (_STILL | {7: _Ran(11, False, 1_002_000)}, False),
+        # 30 us each make 60.
+        ({7: _Ran(11, False, 1_030_000), 8: _Ran(4, False, 530_000)}, True),
+        (_STILL | {7: _Ran(10, True, 1_000_000)}, True),
+        (_STILL | {9: _Ran(1, False, 100)}, True),
+        ({7: _STILL[7]}, True),
+    ],
+    ids=["nothing", "last steps", "work", "runs now", "a new thread", "a thread is gone"],
+)
+def test_last_steps_of_a_stop_are_no_work(now, has_run):
+    assert _has_run(_STILL, now) is has_run
+
+
+def test_without_an_account_of_time_every_switch_counts():
+    before = {7: _Ran(10, False, 0)}
+    assert _has_run(before, {7: _Ran(11, False, 0)})
+    assert not _has_run(before, before)

@@ -9,6 +9,7 @@ import os
 import platform
 import re
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TypeAlias
 
@@ -23,9 +24,27 @@ from solbench.judge._device import Advice, Arena, Passage, Run
 from solbench.judge._sampling import PerRun
 from solbench.judge._statistics import BUDGETS
 
-Account: TypeAlias = dict[int, int]
+
+@dataclass(frozen=True, slots=True)
+class _Ran:
+    """How much a thread has run, by the kernel's account."""
+
+    switches: int
+    """How often it has left a processor."""
+    running: bool
+    """It is on one, or wants to be."""
+    processor_ns: int
+    """0 where the kernel keeps no account."""
+
+
+Account: TypeAlias = dict[int, _Ran]
+"""By thread."""
 _SETTLING_LOOKS: Final = 100
 _SWITCHES: Final = re.compile(rb"^(?:non)?voluntary_ctxt_switches:\t(\d+)$", re.MULTILINE)
+
+_LAST_STEPS_NS: Final = 50_000
+"""On a busy machine a thread that is marked stopped may have to stand in line for a processor once more, to
+take its last steps in the kernel (a microsecond or two): it leaves a processor once more and has done nothing."""
 
 _SLOW_STOP_NS: Final = 2_000_000
 """A worker stops within some ten microseconds; what takes longer than this counts as time of the call."""
@@ -113,9 +132,13 @@ class CpuDevice:
         """A stopped thread can arrange to be continued (a timer that sends SIGCONT); the kernel
         counts its switches."""
         before, now = self._held.get(worker.pid), _account(worker.pid)
-        if before is None or before == now:
+        if before is None or not _has_run(before, now):
             return ""
-        return f"context switches of its threads while it was stopped: {before} became {now}"
+        then, since = (
+            {thread: ran.switches + ran.running for thread, ran in account.items()}
+            for account in (before, now)
+        )
+        return f"context switches of its threads while it was stopped: {then} became {since}"
 
     def most_calls(self, worker: Worker, arena: Arena, run: Run, timeout_s: float) -> int:
         """All: nothing is queued."""
@@ -193,17 +216,39 @@ class CpuDevice:
 
 
 def _account(pid: int) -> Account:
-    """Thread → how often it has left a processor. It cannot run without leaving again, or being
-    seen running."""
-    account: dict[int, int] = {}
+    """Of every thread. It cannot run without leaving a processor again, or being seen running."""
+    account: dict[int, _Ran] = {}
     for status in Path(f"/proc/{pid}/task").glob("*/status"):
         # A thread may be gone by now, which is a change as well.
         with contextlib.suppress(OSError):
             # Whole lines, of bytes: a thread may give itself any name that has no line feed.
             text = status.read_bytes()
+            switches = sum(map(int, _SWITCHES.findall(text)))
             running = b"\nState:\tR" in text
-            account[int(status.parent.name)] = sum(map(int, _SWITCHES.findall(text))) + running
+            account[int(status.parent.name)] = _Ran(switches, running, _processor_ns(status.parent))
     return account
+
+
+def _processor_ns(thread: Path) -> int:
+    """Time that a thread has had a processor; 0 where the kernel keeps no account."""
+    try:
+        return int((thread / "schedstat").read_text().split()[0])
+    except (OSError, IndexError):
+        return 0
+
+
+def _has_run(before: Account, now: Account) -> bool:
+    """Whether a stopped worker did anything: more than the last steps of threads on their way to standing
+    still."""
+    if before.keys() != now.keys():
+        return True
+    changed = [thread for thread in before if before[thread] != now[thread]]
+    if not any(now[thread].processor_ns for thread in changed):
+        return bool(changed)
+    if any(now[thread].running for thread in changed):
+        return True
+    had_ns = sum(now[thread].processor_ns - before[thread].processor_ns for thread in changed)
+    return had_ns > _LAST_STEPS_NS
 
 
 def _settled_account(pid: int) -> Account:

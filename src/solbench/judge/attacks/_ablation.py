@@ -120,10 +120,10 @@ def _stale_values(judge: LocalJudge, stack: ExitStack) -> None:
 def _some_calls_unseen(judge: LocalJudge, stack: ExitStack) -> None:
     plain, seen = Oracle.compare, [0]
 
-    def compare(self: Oracle, outputs: Sequence[Any], expected: Sequence[Any]) -> list[GateResult]:
+    def compare(self: Oracle, outputs: Sequence[Any], *others: Any) -> list[GateResult]:
         seen[0] += 1
         if seen[0] <= _FIRST_COMPARISONS:
-            return plain(self, outputs, expected)
+            return plain(self, outputs, *others)
         return [GateResult("PASSED") for _ in outputs]
 
     _replace(stack, Oracle, "compare", compare)
