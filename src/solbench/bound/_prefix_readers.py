@@ -129,7 +129,7 @@ class Readers:
         query = self.origin(form.pairs.row_value)
         added: set[int] | None = None
         for cost in self.plain:
-            if query in self._origins(cost) and cost not in _products(form):
+            if query in self._origins(cost) and all(cost is not c for c in _products(form)):
                 added = self._sums_behind(_result(form.root)) if added is None else added
                 if added & self._sums_behind(_result(cost)):
                     return False
