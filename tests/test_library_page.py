@@ -20,7 +20,9 @@ def _blocks(page: str) -> list[tuple[str, str]]:
     return _BLOCK.findall((ROOT / "docs" / page).read_text(encoding="utf-8"))
 
 
-@pytest.mark.parametrize("page", ["library.md", "getting-started.md", "score.md"])
+@pytest.mark.parametrize(
+    "page", ["library.md", "getting-started.md", "score.md", "judge.md", "suite.md"]
+)
 def test_the_examples_of_a_page_run_one_after_the_other(page: str, tmp_path: Path) -> None:
     blocks = _blocks(page)
     code = "\n".join(text for language, text in blocks if language == "python")
