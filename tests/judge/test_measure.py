@@ -7,7 +7,7 @@ from solbench.jail import Limits, Reply
 from solbench.jail.protocol import Command
 from solbench.judge._device import Advice
 from solbench.judge._floor import NO_FLOOR, TimerFloor
-from solbench.judge._measure import Bench
+from solbench.judge._measure import Bench, _chosen_samples
 from solbench.judge._measurement import Audits, Measurement
 from solbench.judge._samples import Series
 from solbench.judge._sampling import PerRun
@@ -332,3 +332,30 @@ def test_slow_calls_on_a_busy_machine_end_with_a_few(fakes):
     seconds = itertools.count(0, 2.0)
     measured = measure(fakes, fakes.worker(fakes.right, 5000.0), clock=lambda: next(seconds))
     assert len(measured.candidate) == 3
+
+
+def _series(kept, disturbed):
+    return Series([*kept], [(0.5, latency) for latency in disturbed])
+
+
+@pytest.mark.parametrize(
+    ("kept", "disturbed", "others", "doubted"),
+    [
+        # The median of all twenty is 2 ms, that of the six kept 1 ms; the reference was left alone.
+        ([1.0] * 6, [2.0] * 14, ([5.0] * 20, []), True),
+        # A busy machine: half of the reference's samples too, and 70 % are not more than twice 50 %.
+        ([1.0] * 6, [2.0] * 14, ([5.0] * 10, [9.0] * 10), False),
+        # What was dropped was no slower.
+        ([1.0] * 6, [1.05] * 14, ([5.0] * 20, []), False),
+        # A quarter, no more.
+        ([1.0] * 15, [9.0] * 5, ([5.0] * 20, []), False),
+        # Nothing to compare with.
+        ([1.0] * 6, [2.0] * 14, ([], []), False),
+    ],
+    ids=["chosen", "busy machine", "no slower", "few", "no reference"],
+)
+def test_samples_that_a_candidate_may_have_chosen_are_doubted(kept, disturbed, others, doubted):
+    evidence = _chosen_samples(_series(kept, disturbed), _series(*others))
+    assert bool(evidence) is doubted
+    if doubted:
+        assert evidence.startswith("70% of its samples") and "1 ms without them, 2 ms" in evidence

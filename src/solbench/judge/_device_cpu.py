@@ -43,8 +43,8 @@ _SETTLING_LOOKS: Final = 100
 _SWITCHES: Final = re.compile(rb"^(?:non)?voluntary_ctxt_switches:\t(\d+)$", re.MULTILINE)
 
 _LAST_STEPS_NS: Final = 50_000
-"""On a busy machine a thread that is marked stopped may have to stand in line for a processor once more, to
-take its last steps in the kernel (a microsecond or two): it leaves a processor once more and has done nothing."""
+"""On a busy machine a thread that is marked stopped may stand in line for a processor once more, for its last
+steps in the kernel (a microsecond or two): it then leaves a processor again, and has done nothing."""
 
 _SLOW_STOP_NS: Final = 2_000_000
 """A worker stops within some ten microseconds; what takes longer than this counts as time of the call."""

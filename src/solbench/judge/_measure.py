@@ -4,6 +4,7 @@ to."""
 from __future__ import annotations
 
 import math
+import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,6 +18,7 @@ from solbench.judge._floor import TimerFloor
 from solbench.judge._measurement import Audits, Measurement
 from solbench.judge._oracle import Oracle
 from solbench.judge._runner import Runner
+from solbench.judge._samples import Series
 from solbench.judge._seeds import SeedBook
 from solbench.judge._statistics import (
     StopRule,
@@ -37,6 +39,9 @@ SENSITIVE = "sensitive_to_values"
 _CLAIM_FACTOR = 1.25
 _CLAIM_MS = 3e-3
 """A profiled call is neither queued nor cold: it may take somewhat longer, or less."""
+
+_DROPPED_SHARE, _DROPPED_FACTOR = 0.25, 1.1
+"""Samples that a candidate may have dropped beyond the reference's, and what they may make of its median."""
 
 _CONTROLS = ("watch_sm_clock_mhz",)
 """Readings of work of the judge's own that is the same in every run."""
@@ -123,6 +128,7 @@ class Bench:
             sampling.doubt(batch, latency_ms, into.floor_ms)
             or into.clocks.doubt()
             or _doubt_of(into.flags)
+            or _chosen_samples(into.candidate, into.reference)
         )
 
     def take_advice(self, into: Measurement) -> None:
@@ -317,6 +323,27 @@ def _done(rule: StopRule, kept: Sequence[float], total: int, elapsed_s: float) -
 def _doubt_of(flags: Mapping[str, str]) -> str:
     """Evidence that the judge's clock was not the only one at work."""
     return flags.get("shared_device", "")
+
+
+def _chosen_samples(candidate: Series, reference: Series) -> str:
+    """Evidence that the candidate may have had its slow samples dropped.
+
+    Empty if that would not matter, or if the reference, which took turns with it, was disturbed about as often.
+
+    Threads that stand in line behind one another are its own doing. Of a call whose work depends on its inputs,
+    only those with the least could so be left.
+    """
+    share = candidate.disturbed_share
+    if not reference or share <= max(_DROPPED_SHARE, 2 * reference.disturbed_share):
+        return ""
+    everything = [*candidate.kept, *(latency for _, latency in candidate.disturbed)]
+    all_ms, counted_ms = statistics.median(everything), statistics.median(candidate.counted)
+    if all_ms <= _DROPPED_FACTOR * counted_ms:
+        return ""
+    return (
+        f"{share:.0%} of its samples stood in line for a processor and {reference.disturbed_share:.0%} of the "
+        f"reference's: {counted_ms:.4g} ms without them, {all_ms:.4g} ms with them"
+    )
 
 
 def _drift(into: Measurement) -> str:

@@ -54,6 +54,11 @@ class Series:
     def __len__(self) -> int:
         return len(self.kept) + len(self.disturbed)
 
+    @property
+    def disturbed_share(self) -> float:
+        """0 where there is no sample."""
+        return len(self.disturbed) / len(self) if len(self) else 0.0
+
     def busy(self) -> str:
         """Evidence that the machine was busy: more than half of the samples were disturbed."""
         if len(self.disturbed) * 2 <= len(self):
