@@ -55,6 +55,13 @@ def test_a_constant_output_is_found(problem_file) -> None:
     assert "does not change with the seed" in failure(source, "seeds")
 
 
+def test_rows_that_hang_on_ties_are_found(problem_file) -> None:
+    """Each row takes the larger of two sums of the same numbers, and their sign follows from which it was."""
+    tied = "x * w * factor * (1.0 - 2.0 * torch.stack([x.sum(-1), x.flip(-1).sum(-1)], -1).argmax(-1, True))"
+    detail = failure(problem_file("x * w * factor", tied), "choices")
+    assert "rows follow from choices between values that all but tie" in detail
+
+
 def test_an_output_that_loses_the_inputs_precision_is_found(problem_file) -> None:
     """A reference that rounds to bfloat16 before it computes leaves room for cheaper kernels."""
     source = problem_file("x * w * factor", "x.bfloat16().float() * w.bfloat16().float() * factor")
