@@ -13,6 +13,7 @@ from solbench.bound import (
     _complex,
     _contraction,
     _facts,
+    _few,
     _pins,
     _region,
     _reps,
@@ -161,19 +162,24 @@ def _visit_map(item: Map, step: Step, lifted: LiftedGraph, result: Demanded) -> 
     for out in item.outs:
         if out in lifted.opaque and lifted.opaque[out][0] not in result.unknown_ops:
             result.unknown_ops.append(lifted.opaque[out][0])
-    space = _space(item, regions)
+    whole = space = _space(item, regions)
     pools = _merged_pools(item, result)
     work = None
+    few = list(_few.chosen(item, lifted.facts))
     if item.contracts:
-        space = _contraction.live(item, space, lifted.facts)
+        whole = space = _contraction.live(item, space, lifted.facts)
+        for each in few:
+            space = space.intersect(each.box)
         work = _contraction.work(item, space, pools, lifted.values, lifted.facts)
-        if any(selects(o.value, lifted) for o in item.operands[:2]):
+        if any(selects(o.value, lifted) for o in item.operands[:2]) or any(
+            lifted.facts[item.operands[f.operand].value].precision == "bit" for f in few
+        ):
             work = Work(0, work.precision)
         work = _symmetry.halved(work, item, space, lifted)
         work = _complex.in_real_products(work, item, lifted, result.need)
     vector = _unmasked(item, space, lifted).count() * item.ops if item.ops else 0
     result.costs.append(StepCost(step, work, vector, naive, space if item.contracts else None))
-    space = _gated(item, space, lifted)
+    space = _gated(item, whole, lifted)
     reps: list[list[_reps.Rep]] | None = None
     reduces = item.linear and _reduced(item)
     if reduces or (item.linear and any(p is not None for p in pools)):
@@ -181,7 +187,7 @@ def _visit_map(item: Map, step: Step, lifted: LiftedGraph, result: Demanded) -> 
             _facts.operand_reps(o, item.ranks, lifted.values, lifted.facts) for o in item.operands
         ]
     for index, operand in enumerate(item.operands):
-        part = _read(operand, space)
+        part = _read(operand, _where_chosen(space, index, operand, few))
         shape = lifted.values[operand.value].shape
         region = _access.pull(part, operand.axes, shape)
         if reps is None:
@@ -190,6 +196,17 @@ def _visit_map(item: Map, step: Step, lifted: LiftedGraph, result: Demanded) -> 
         for pool in pools:
             others = [r for i, r in enumerate(reps) if i != index]
             result.want(operand.value, region, _pool_back(item, operand, pool, others, lifted))
+
+
+def _where_chosen(
+    space: Region, index: int, operand: Operand, few: Sequence[_few.Chosen]
+) -> Region:
+    """Points at which an operand meets an element of the other factor that may not be zero."""
+    ranks = {r for a in operand.axes for r in _access.ranks_of(a)}
+    for each in few:
+        if each.operand != index and each.rank in ranks:
+            space = space.intersect(each.box)
+    return space
 
 
 def _want_deciders(item: Map, lifted: LiftedGraph, result: Demanded) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from solbench.bound import _access, _pins, _precision, _region, _reps, _reshape, _spans
+from solbench.bound import _access, _few, _pins, _precision, _region, _reps, _reshape, _spans
 from solbench.bound._access import Along
 from solbench.bound._lifted import Facts, Map, Operand, Pin, Reshape
 from solbench.bound._region import Box, Shape
@@ -29,6 +29,7 @@ def of_map(node: Map, values: Values, facts: Known) -> dict[int, Facts]:
     pin = _pin(node, facts)
     precision = _precision_of(node, values, facts)
     span = _span_of(node, values, facts)
+    few = _few.of_map(node, facts)
     base, changed = _lineage(node, values, facts)
     result = {}
     for out, axes in zip(node.outs, node.out_axes, strict=True):
@@ -39,7 +40,7 @@ def of_map(node: Map, values: Values, facts: Known) -> dict[int, Facts]:
         scaled = _scaled(node, axes, values, facts)
         if scaled is not None and _precision.join(scaled[0], name) == scaled[0]:
             scaled = None
-        result[out] = Facts(name, same, own, scaled, base, changed, span)
+        result[out] = Facts(name, same, own, scaled, base, changed, span, few)
     return result
 
 
@@ -56,7 +57,7 @@ def of_reshape(node: Reshape, values: Values, facts: Known) -> Facts:
     changed = None if known.changed is None else _reshape.through(known.changed, target)
     return Facts(
         known.precision, same, _reshaped_pin(known.pin, source, target), scaled,
-        known.base, changed, known.span,
+        known.base, changed, known.span, _few.of_reshape(node, known, source, target),
     )  # fmt: skip
 
 

@@ -30,6 +30,14 @@ PinRule = Callable[[Sequence[Pin | None]], Pin | None]
 """Pins of the operands in the iteration space → pin of the result there."""
 
 
+@dataclass(frozen=True, slots=True)
+class Few:
+    """Over some dimensions together, for every position along the others, so many elements are not zero."""
+
+    dims: frozenset[int]
+    count: int
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Facts:
     """What the forward pass knows of a value."""
@@ -46,6 +54,8 @@ class Facts:
     """Where it may differ from ``base``."""
     span: Span | None = None
     """Which numbers it can hold; ``None`` if only the dtype says."""
+    few: tuple[Few, ...] = ()
+    """Dimensions along which few elements are not zero."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -101,6 +111,8 @@ class Map:
     """Operand 0 is overwritten inside this box and unchanged elsewhere."""
     span: SpanRule | None = None
     """Which numbers the results can be; values that are moved keep theirs."""
+    few: tuple[Few, ...] = ()
+    """Dimensions of the result along which few elements are not zero."""
     summed: SummedByIndex | None = None
     """Slices of an operand are added to those of operand 0."""
 

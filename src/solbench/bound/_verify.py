@@ -138,7 +138,7 @@ def _line(error: Exception) -> str:
 
 def _draws(graph: Graph) -> bool:
     """Random numbers inside the program differ between two runs."""
-    words = ("rand", "bernoulli", "dropout", "multinomial", "normal_", "uniform_")
+    words = ("rand", "bernoulli", "dropout", "multinomial", "normal_", "uniform_", "exponential_")
     return any(w in n.op and "batch_norm" not in n.op for n in graph.nodes for w in words)
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from math import inf
 
 from solbench.bound import _access, _bands, _pins, _precision, _region, _spans
-from solbench.bound._lifted import Alias, Flavour, Lifted, Map, Operand, Pin, PinRule
+from solbench.bound._lifted import Alias, Few, Flavour, Lifted, Map, Operand, Pin, PinRule
 from solbench.bound._pins import Pins
 from solbench.bound._region import Box, Joint
 from solbench.bound._spans import SpanRule
@@ -22,7 +22,7 @@ def _names(text: str) -> list[str]:
     *_names(
         """acos acosh cos cosh digamma erfc lgamma log log10 log1p log2 logit polygamma reciprocal
         rsqrt xlogy atan2 hypot fmod remainder floor_divide
-        eq ne lt le gt ge logical_and logical_or logical_xor logical_not isnan isinf isfinite
+        ne lt le gt ge logical_and logical_or logical_xor logical_not isnan isinf isfinite
         bitwise_and bitwise_or bitwise_xor bitwise_not bitwise_left_shift bitwise_right_shift
         __and__ __or__ __xor__ __lshift__ __rshift__
         addcdiv addcmul lerp heaviside nextafter
@@ -48,6 +48,31 @@ def computed(call: Call) -> Iterable[Lifted]:
     """Results are rounded anew."""
     yield call.pointwise(ops=1)
     yield from _further(call)
+
+
+@rule("aten.eq")
+def equal(call: Call) -> Iterable[Lifted]:
+    """A number is equal to one of a line of different numbers at most."""
+    made = call.pointwise(ops=1)
+    lines = [
+        d for d, n in enumerate(made.ranks) if n > 1 and _tells_apart(call, d, len(made.ranks))
+    ]
+    yield replace(made, few=tuple(Few(frozenset({d}), 1) for d in lines[:1]))
+
+
+def _tells_apart(call: Call, dim: int, count: int) -> bool:
+    """Whether one side is different numbers along a dimension, and the other does not vary along it."""
+    if not (call.has("self") and call.has("other")):
+        return False
+    for line, other in (("self", "other"), ("other", "self")):
+        shape, place = call.shape(line), dim - count
+        content = call.known(line) if len(shape) >= -place else None
+        flat = len(call.shape(other)) < -place or call.shape(other)[place] == 1
+        if content is None or not flat or content.numel() != shape[place]:
+            continue
+        if len(set(content.reshape(-1).tolist())) == content.numel():
+            return True
+    return False
 
 
 def _further(call: Call) -> Iterable[Lifted]:

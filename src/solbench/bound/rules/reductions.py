@@ -6,7 +6,8 @@ from collections.abc import Iterable, Sequence
 
 from solbench.bound import _access, _pins
 from solbench.bound._access import Along, Axis, Fixed, Whole
-from solbench.bound._lifted import Lifted, Map, Operand
+from solbench.bound._lifted import Few, Lifted, Map, Operand
+from solbench.bound._spans import Span
 from solbench.bound.rules._base import Call, rule
 from solbench.bound.rules.elementwise import triangle_box
 from solbench.bound.rules.indexing import note_distinct
@@ -206,7 +207,8 @@ def one_hot(call: Call) -> Iterable[Lifted]:
     operand = call.operand("self", _access.identity(len(ranks) - 1))
     yield Map(
         call.outputs[:1], (_access.identity(len(ranks)),), ranks, (operand,), flavour="computed",
-        coupled=frozenset({len(ranks) - 1}),
+        coupled=frozenset({len(ranks) - 1}), span=lambda spans: Span(0, 1, True),
+        few=(Few(frozenset({len(ranks) - 1}), 1),),
     )  # fmt: skip
 
 

@@ -16,7 +16,7 @@ from solbench.bound._sets import DENSE_LIMIT, Indices
 from solbench.bound.graph import Ref
 from solbench.bound.rules._base import Call, rule
 from solbench.bound.rules._updates import along_dim, index_read, inverse, summing, updated
-from solbench.bound.rules.indexing import known_indices
+from solbench.bound.rules.indexing import distinct_in_line, known_indices
 
 LISTED_ELEMENTS = 1 << 22
 """Largest tensor into which elements are scattered one by one; of larger ones the positions are known, but for
@@ -82,14 +82,17 @@ def scatter(call: Call) -> Iterable[Lifted]:
         yield from _scatter_known(call, dim, table)
         return
     keeps_old = accumulate and bool(call.args.get("include_self", True))
-    written = _scatter_box(shape, dim, table, where)
+    different = distinct_in_line(call, "index") if dim == len(where) - 1 else 1
+    least = min(different, where[dim], shape[dim]) if shape else 1
+    written = _scatter_box(shape, dim, table, where, least)
     limited = tuple(_access.Whole() for _ in where)
     sources = [call.operand("index", limited, within=written)]
     if call.has("src"):
         if accumulate:
             part: Axes = tuple(_access.Whole() for _ in call.shape("src"))
         else:
-            part = tuple(Fixed() if d == dim else Along(d) for d in range(len(shape)))
+            one = least < where[dim]  # else each of them is written somewhere
+            part = tuple(Fixed() if d == dim and one else Along(d) for d in range(len(shape)))
         sources.insert(0, call.operand("src", part, within=written))
     update = updated(
         call, written, sources, accumulate=keeps_old, data_first=call.has("src") and not accumulate
@@ -137,9 +140,13 @@ def _flat(places: Sequence[Indices], shape: Shape) -> Indices:
     return total.reshape(-1)
 
 
-def _scatter_box(shape: Shape, dim: int, table: Indices | None, where: Shape) -> Box | None:
+def _scatter_box(
+    shape: Shape, dim: int, table: Indices | None, where: Shape, least: int
+) -> Box | None:
     """Positions written: all of them where the index is known and small, else the least possible."""
-    sets: list[_sets.IndexSet] = [range(1) if d == dim else range(n) for d, n in enumerate(where)]
+    sets: list[_sets.IndexSet] = [
+        range(least) if d == dim else range(n) for d, n in enumerate(where)
+    ]
     total = int(np.prod(shape, dtype=np.int64))
     if table is None or total > DENSE_LIMIT or table.size > DENSE_LIMIT:
         return _region.make_box(sets, [], shape)
