@@ -92,9 +92,9 @@ def test_the_faster_of_two_is_told_and_one_that_fails_is_not_compared(
     assert comparison.outcome == "first", comparison
     assert comparison.ratio is not None
     assert comparison.ratio.low > 1
-    # A worker starts within a second, so a pair of them takes part six times, each with a few samples.
-    assert comparison.workers == 6
-    assert comparison.samples >= 6 * BRIEF.few
+    # Six pairs of workers, or one where the machine takes more than a second to start a worker.
+    assert comparison.workers in (1, 6)
+    assert comparison.samples >= comparison.workers * BRIEF.few
     (comparison,) = judge.compare(scale_problem(required_matched_ratio=1.0), OFF, GOOD)
     assert comparison.outcome == "not_compared"
     assert (comparison.first.status, comparison.second.status) == ("INCORRECT_NUMERICAL", "PASSED")
