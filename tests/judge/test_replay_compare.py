@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
 from solbench.errors import InputError
 from solbench.judge import Budget, Interval, Judge, StopRule
 from solbench.judge._clocks import Clocks
-from solbench.judge._compare import Pairs, comparison_of, outcome_of, ratio_of
+from solbench.judge._compare import Pairs, _rule, _worker_pairs, comparison_of, outcome_of, ratio_of
+from solbench.judge._evaluate import EvaluationRun
 from solbench.judge._measurement import Measurement
 from solbench.judge._replay import replay_of, replay_result
 from solbench.judge._request import Case
@@ -98,6 +100,26 @@ def test_the_faster_of_two_is_told_and_one_that_fails_is_not_compared(
     (comparison,) = judge.compare(scale_problem(required_matched_ratio=1.0), OFF, GOOD)
     assert comparison.outcome == "not_compared"
     assert (comparison.first.status, comparison.second.status) == ("INCORRECT_NUMERICAL", "PASSED")
+
+
+@pytest.mark.parametrize(
+    ("workers", "more", "quick", "pairs"),
+    [(1, 0, True, 6), (1, 0, False, 1), (3, 9, True, 12), (3, 9, False, 3)],
+)
+def test_pairs_of_workers_are_six_at_least_where_they_start_quickly(
+    workers: int, more: int, quick: bool, pairs: int
+) -> None:
+    budget = Budget(BRIEF, BRIEF, workers=workers, more_workers=more)
+    sides = [cast("EvaluationRun", SimpleNamespace(starts_quickly=each)) for each in (True, quick)]
+    assert _worker_pairs(*sides, budget) == pairs
+
+
+def test_workers_after_the_first_share_what_an_evaluation_takes() -> None:
+    rule = StopRule(minimum=30, least=10, few=3, seconds=0.6)
+    assert _rule(Budget(rule, rule), 1) == rule
+    later = _rule(Budget(rule, rule), 2)
+    assert (later.minimum, later.least, later.seconds) == (6, 3, pytest.approx(0.1))
+    assert _rule(Budget(rule, rule, workers=3, more_workers=9), 2).seconds == 0.6
 
 
 def test_workers_count_alike_and_too_few_of_them_leave_the_samples() -> None:
