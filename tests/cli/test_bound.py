@@ -147,3 +147,14 @@ def test_a_module_can_be_explained(run: Any, tmp_path: Path) -> None:
     assert record["problem"] == str(module)
     assert record["matrix_flops"] == {"fp32": 2 * 64**3}
     assert run("explain", module, "--hardware", "h200", "--workload", "x").exit_code == 2
+
+
+def test_a_folder_without_a_rule_is_one_error_and_not_one_a_workload(
+    run: Any, problem_folder: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "rules").mkdir()
+    (tmp_path / "rules" / "helper.py").write_text("answer = 42\n")
+    result = run("bound", problem_folder, "--hardware", "h200", "--rules", tmp_path / "rules")
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    assert "none of its files has a rule" in " ".join(result.stderr.split())

@@ -19,6 +19,7 @@ from solbench.cli._options import (
     Precision,
     PrecisionChoice,
     Rules,
+    load_user_rules,
 )
 from solbench.errors import InputError
 
@@ -67,6 +68,7 @@ def bound_command(
     """
     if resume and out is None:
         raise InputError("there is no file to resume from", key="--resume", remedy="Give --out.")
+    load_user_rules(rules)  # so that a wrong folder is one error, and not one a workload
     from solbench.bound import bound_lines
     from solbench.cli._hardware import resolve_hardware
     from solbench.cli._lines_bound import BoundLine
