@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 import torch.nn.functional as F
 
-from solbench.bound import Demand
+from solbench.bound import Demand, function_program
+from solbench.bound._analyse import demand_of as analysed
+from solbench.bound.ir import lift_program, read_ir, write_ir
 
 DemandOf = Callable[..., Demand]
 
@@ -88,3 +91,10 @@ def test_dispatching_rows_to_slots_is_no_product(demand_of: DemandOf) -> None:
 def test_weights_that_are_not_few_count(weights: Any, summed: int, demand_of: DemandOf) -> None:
     found = demand_of(lambda x, w: weights(x) @ w, m(4, 10), m(10, 8))
     assert sum(found.matrix_flops.values()) == 2 * 4 * summed * 8
+
+
+def test_what_is_known_of_few_elements_comes_back_from_a_file(tmp_path: Path) -> None:
+    program = lift_program(function_program(by_comparison, (m(64, 8), m(16, 8))))
+    write_ir(program, tmp_path / "graph.yaml")
+    back = read_ir(tmp_path / "graph.yaml")
+    assert analysed(back.lifted).matrix_flops == {"fp32": 2 * 64 * 16 * 8}

@@ -7,7 +7,7 @@ from typing import Any, cast, get_args
 import torch
 
 from solbench.bound._lift import LiftedGraph, Step
-from solbench.bound._lifted import Facts, Flavour, Map, Operand, Reshape
+from solbench.bound._lifted import Facts, Few, Flavour, Map, Operand, Reshape
 from solbench.bound._result import CaptureRung
 from solbench.bound.graph import Graph, Node, Value
 from solbench.bound.ir._arrays import read_box, read_pin, read_region, read_rep
@@ -147,6 +147,9 @@ def _facts(entry: dict[str, Any], rank: int) -> Facts:
         else None,
         value_id(entry["version_of"]) if "version_of" in entry else None,
         read_region(entry["changed"]) if "changed" in entry else None,
+        few=tuple(
+            Few(frozenset(map(int, f["dims"])), int(f["count"])) for f in entry.get("few", ())
+        ),
     )
 
 

@@ -95,6 +95,8 @@ def _facts(facts: Facts, encoder: Encoder) -> dict[str, Any]:
     if facts.scaled is not None:
         name, reps = facts.scaled
         made["scaled"] = {"precision": name, "equal_slices": [encoder.rep(rep) for rep in reps]}
+    if facts.few:
+        made["few"] = [{"dims": sorted(each.dims), "count": each.count} for each in facts.few]
     if facts.base is not None:
         made["version_of"] = value_name(facts.base)
     if facts.changed is not None:
