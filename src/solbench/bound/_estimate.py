@@ -108,7 +108,7 @@ def _achieved_bandwidth(hardware: Hardware, reads: float) -> tuple[float, str]:
         rate = min(hardware.measured.dram_bytes_per_s, hardware.dram_bytes_per_s)
         return rate, f"the bandwidth measured {hardware.measured.date[:10]}"
     share = _bandwidth_share(reads)
-    source = f"{share:.0%} of peak, as {reads:.0%} reads and the rest writes reach"
+    source = f"{share:.0%} of peak, which kernels reach whose bytes are {reads:.0%} reads"
     return hardware.dram_bytes_per_s * share, source
 
 
