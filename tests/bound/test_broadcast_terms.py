@@ -99,3 +99,15 @@ def test_a_condition_beside_an_image_is_convolved_once_for_each_edge(demand_of: 
     found = demand_of(run, m(2, 3, 4, 4), m(2, 5), m(6, 8, 3, 3))
     # 3 channels: (4·3 - 2)² windows · taps inside; 5 channels of the condition: 3² sums of weights
     assert found.matrix_flops == {"fp32": 2 * 2 * 6 * (3 * 100 + 5 * 9)}
+
+
+def test_a_shift_on_both_sides_of_a_product_does_not_take_the_place_of_the_rest(
+    demand_of: DemandOf,
+) -> None:
+    def scores(x: Any, gain: Any, shift: Any, a: Any, b: Any) -> Any:
+        h = torch.tanh(x) * gain + shift
+        return ((h @ a) @ (h @ b).T).softmax(-1)
+
+    found = demand_of(scores, m(8, 16), m(16), m(16), m(16, 8), m(16, 8))
+    # h @ a and h @ b, 8 · 16 · 8 each, and 8 · 8 sums of 8; a @ b.T first would take more
+    assert found.matrix_flops == {"fp32": 2 * (2 * 8 * 16 * 8 + 8 * 8 * 8)}

@@ -52,16 +52,32 @@ def _made_of_fewer(value: int, lifted: LiftedGraph, steps: int) -> bool:
     return False
 
 
-def is_picked(value: int, lifted: LiftedGraph) -> bool:
-    """Whether a value is a gather or an outer product, which views alone do not lead through."""
+def largest_term(maker: Map, lifted: LiftedGraph) -> list[int]:
+    """Which term of a sum is followed, if a product may be spread over it; the other is multiplied by itself.
+
+    The one with the most elements: what both terms are multiplied by may be a sum as well, and the product of
+    what is not followed on both sides is left out.
+    """
+    if not any(repeats(o, maker, lifted) for o in maker.operands):
+        return []
+
+    def order(place: int) -> tuple[bool, int]:
+        value = maker.operands[place].value
+        return is_diagonal(value, lifted), -_elements(value, lifted)
+
+    return sorted(range(len(maker.operands)), key=order)[:1]
+
+
+def _elements(value: int, lifted: LiftedGraph) -> int:
+    """Of the tensor that a value is a view of."""
     while (maker := lifted.maker.get(value)) is not None:
         if isinstance(maker, Reshape):
             value = maker.value
         elif _facts.is_view(maker) and not is_gather(maker):
             value = maker.operands[0].value
         else:
-            return _made_of_fewer(value, lifted, MAX_STEPS)
-    return False
+            break
+    return lifted.values[value].numel
 
 
 def origin(value: int, lifted: LiftedGraph) -> int:

@@ -21,7 +21,7 @@ from solbench.bound._lifted import Map, Reshape
 from solbench.bound._network import Addend, Network, saved_together
 from solbench.bound._network_parts import Dim, Reading
 from solbench.bound._network_space import Space, TooManyTuples
-from solbench.bound._network_terms import is_diagonal, is_picked, origin, repeats
+from solbench.bound._network_terms import is_diagonal, largest_term, origin
 
 MAX_TERMS = 8
 """Most terms of a sum that are followed one by one."""
@@ -43,6 +43,8 @@ class Search:
     steps: dict[int, StepCost] = field(default_factory=dict)
     """Contractions and sums, by the value that they make."""
     apart: dict[int, bool] = field(default_factory=dict)
+    spread: bool = False
+    """Whether a product was spread over a sum of tensors that come from no product."""
     opened: frozenset[int] = frozenset()
     """Values that are followed although several nodes read them."""
 
@@ -57,6 +59,7 @@ class Search:
         """Everything linear behind a contraction or a sum, or behind a part of it along one rank."""
         item = root.step.lifted
         assert isinstance(item, Map)
+        self.spread = False
         region, share = root.space, Fraction(1)
         if region is None:
             region = needed_space(item, self.found, self.lifted)
@@ -225,11 +228,11 @@ class Search:
     def _addition(self, maker: Map, ranks: list[Dim], network: Network) -> bool:
         """Go on with a term that comes from a product; the other is multiplied by itself."""
         leading = [i for i, o in enumerate(maker.operands) if self._comes_from_product(o.value)]
-        if not leading:
-            loose = [i for i, o in enumerate(maker.operands) if repeats(o, maker, self.lifted)]
-            # the other one is not followed, but for views
-            terms = [o.value for o in maker.operands]
-            leading = sorted(loose, key=lambda i: not is_picked(terms[i], self.lifted))[:1]
+        if self.spread:
+            return False  # of two sums that are multiplied, products of what is not followed would be missing
+        if not leading and not network.picked:
+            leading = largest_term(maker, self.lifted)
+            self.spread = bool(leading)
         if not leading:
             return False
         place = len(network.picked)
