@@ -13,6 +13,8 @@ from solbench.bound._network_space import Space
 
 MAX_FACTORS = 8
 """Most tensors of a network; the search is exponential in it."""
+MAX_WINDOWS = 4
+"""Most selections that go through windows: each multiplies the tuples that are listed by its taps."""
 MAX_TOGETHER = 9
 """Most tensors and selections of a network."""
 
@@ -79,6 +81,8 @@ class Network:
     @property
     def is_full(self) -> bool:
         tensors = len(self.factors) + self.waiting
+        if sum(len(s) > 2 for s in self.selections) >= MAX_WINDOWS:
+            return True
         return tensors >= MAX_FACTORS or tensors + len(self.selections) >= MAX_TOGETHER
 
     @property

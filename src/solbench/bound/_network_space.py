@@ -20,6 +20,8 @@ from solbench.bound._sets import Indices
 
 MAX_TUPLES = 1 << 21
 """Most tuples of a relation that are listed."""
+MARKED = 1 << 20
+"""Different tuples that there could be, up to which those that occur are marked instead of sorted."""
 
 
 class TooManyTuples(Exception):
@@ -43,7 +45,13 @@ class Relation:
 
     def count(self, atoms: Atoms) -> int:
         """Distinct tuples over some of the indices."""
-        return len(np.unique(self._keys([a for a in self.atoms if a in atoms])))
+        chosen = [a for a in self.atoms if a in atoms]
+        keys = self._keys(chosen)
+        if prod(_top(self, a) + 1 for a in chosen) > MARKED:
+            return len(np.unique(keys))
+        there = np.zeros(prod(_top(self, a) + 1 for a in chosen), dtype=np.bool_)
+        there[keys] = True
+        return int(np.count_nonzero(there))
 
     def join(self, other: Relation) -> Relation:
         """Tuples over the indices of both that agree where they share some."""
