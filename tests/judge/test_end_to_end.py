@@ -484,9 +484,10 @@ def _descendants() -> set[int]:
 
 def test_a_worker_that_dies_by_itself_at_some_point(attempt):
     source = (
-        "import os, threading, time, torch\ndef run(x, scale, y):\n    torch.mul(x, scale, out=y)\n"
-        # Sooner than the samples of one workload can be taken, even on a machine with nothing else to do.
-        "threading.Thread(target=lambda: (time.sleep(0.003), os._exit(0)), daemon=True).start()\n"
+        "import signal, torch\ndef run(x, scale, y):\n    torch.mul(x, scale, out=y)\n"
+        # Sooner than the samples of one workload can be taken, even on a machine with nothing else to do. A
+        # thread could wait for the interpreter, which calls hold for all of their short time.
+        "signal.setitimer(signal.ITIMER_REAL, 0.003)\n"
     )
     assert statuses(attempt(source, workloads=2)) == ["RUNTIME_ERROR"] * 2
 
