@@ -18,6 +18,8 @@ CASE = AttackCase(
     problem=HEAVY,
     attack=Submission(ATTACK),
     honest=Submission(HEAVY_HONEST),
+    # On some processors the flag picks another library's product, which is faster and no less precise.
+    kind="policy",
     expected=("INCORRECT_NUMERICAL", "PASSED"),
     stopped_by="the problem's tolerance, where the flag has an effect",
 )

@@ -24,6 +24,7 @@ CASE = AttackCase(
     problem=SCALE,
     attack=Submission(ATTACK),
     honest=Submission(SCALE_HONEST),
-    expected=("RUNTIME_ERROR", "TIMEOUT", "INCORRECT_NUMERICAL", "REWARD_HACK"),
+    # Where the worker is stopped before it reads its own garbage, the call was an honest one.
+    expected=("RUNTIME_ERROR", "TIMEOUT", "INCORRECT_NUMERICAL", "REWARD_HACK", "PASSED"),
     stopped_by="the judge reads two integers and believes neither",
 )
