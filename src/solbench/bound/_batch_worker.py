@@ -6,9 +6,7 @@ a file for tracebacks of a dying process, and how much address space to allow be
 
 from __future__ import annotations
 
-import ctypes
 import faulthandler
-import gc
 import os
 import resource
 import sys
@@ -16,7 +14,7 @@ import threading
 import time
 import traceback
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import lru_cache
 from multiprocessing.connection import Connection
@@ -53,16 +51,6 @@ def main(socket: int, log_path: str, memory_bytes: int) -> None:
         torch.set_default_dtype(torch.float32)
         torch.set_grad_enabled(True)
         connection.send(bound)
-        _give_back_memory()
-
-
-def _give_back_memory() -> None:
-    """The allocator keeps what a large program took, in pieces, and the next large one comes on top of it."""
-    gc.collect()
-    if sys.platform == "linux":
-        # Another C library than glibc has no such function, and may need none.
-        with suppress(AttributeError):
-            ctypes.CDLL(None).malloc_trim(0)
 
 
 @contextmanager
